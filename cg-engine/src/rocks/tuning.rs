@@ -23,6 +23,10 @@ const ZSTD_OFTEN_WRITTEN: i32 = 6;
 const ZSTD_WINDOW_BITS: i32 = -14;
 const ZSTD_STRATEGY: i32 = 0;
 
+/// The share of tombstones from which a file is compacted without a call: half of its rows. What cooled was deleted from
+/// one family to be in another, and its bytes are only given back when its tombstones meet it.
+const TOMBSTONE_PART: f64 = 0.5;
+
 /// The last level of each family's tree.
 pub(super) const LAST_LEVEL: i32 = 6;
 
@@ -91,6 +95,7 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
         blobs,
         point_reads,
     } = profile(family);
+    let chunks = matches!(family, Some(Family::ChunkL0 | Family::ChunkL1 | Family::ChunkL2));
     let mut options = without_families(budget);
     let buffer_bytes = match family {
         Some(_) => buffer_bytes.min(budget.memory_bytes() / 16),
@@ -108,6 +113,10 @@ pub(super) fn family(family: Option<Family>, budget: &Budget) -> Options {
     if let Some(zstd_level) = last_level_zstd {
         options.set_bottommost_compression_type(DBCompressionType::Zstd);
         options.set_bottommost_compression_options(ZSTD_WINDOW_BITS, zstd_level, ZSTD_STRATEGY, 0, true);
+    }
+    if chunks {
+        // By the share of a whole file alone: no window of adjacent rows counts.
+        options.add_compact_on_deletion_collector_factory(0, 0, TOMBSTONE_PART);
     }
     if point_reads {
         options.set_memtable_prefix_bloom_ratio(0.05);

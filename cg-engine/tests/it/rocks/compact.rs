@@ -34,30 +34,74 @@ fn only_files_that_gain_are_rewritten() {
         for index in 0..100 {
             let mut batch = Batch::new();
             let draft = Draft::plain(Codec::None, 0, |out| out.extend([index; 100]));
-            batch.put(Space::ChunkL0, row(part, index), draft, Stamp::Commit);
+            batch.put(Space::Entity, row(part, index), draft, Stamp::Commit);
             engine.commit(batch, &[], Level::Process).expect("commits");
         }
         engine.flush().expect("flushes");
-        assert_eq!(all_slices(&engine, Family::ChunkL0, ALL_KEYS), [row(part, 99)]);
+        assert_eq!(all_slices(&engine, Family::Entity, ALL_KEYS), [row(part, 99)]);
     }
-    let [two, ..] = bytes(&engine, Family::ChunkL0);
-    assert_eq!(all_slices(&engine, Family::ChunkL0, ALL_KEYS), Vec::<Vec<u8>>::new());
+    let [two, ..] = bytes(&engine, Family::Entity);
+    assert_eq!(all_slices(&engine, Family::Entity, ALL_KEYS), Vec::<Vec<u8>>::new());
 
     let mut batch = Batch::new();
     for index in 0..100 {
-        batch.delete(Space::ChunkL0, row(b'a', index));
+        batch.delete(Space::Entity, row(b'a', index));
     }
     engine.commit(batch, &[], Level::Process).expect("commits");
     engine.flush().expect("flushes");
     let only_b: KeyRange<'_> = (Bound::Included(b"b"), Bound::Unbounded);
     assert_eq!(
-        all_slices(&engine, Family::ChunkL0, only_b),
+        all_slices(&engine, Family::Entity, only_b),
         Vec::<Vec<u8>>::new(),
         "it was deleted elsewhere"
     );
-    assert_eq!(all_slices(&engine, Family::ChunkL0, ALL_KEYS), [row(b'a', 99)]);
-    let [one, ..] = bytes(&engine, Family::ChunkL0);
+    assert_eq!(all_slices(&engine, Family::Entity, ALL_KEYS), [row(b'a', 99)]);
+    let [one, ..] = bytes(&engine, Family::Entity);
     assert!((two / 2 - 100..=two / 2 + 100).contains(&one), "{one} of {two}");
+}
+
+/// Waits until a file of tombstones was compacted; `false` if it was not for some seconds.
+fn is_compacted_by_itself(space: Space, family: Family, seconds: u64) -> bool {
+    let dir = Dir::new();
+    let engine = create(&dir.db());
+    let change = |row: Option<[u8; 100]>| {
+        let mut batch = Batch::new();
+        for index in 0..200_u8 {
+            match row {
+                Some(row) => {
+                    let draft = Draft::plain(Codec::None, 0, |out| out.extend(row));
+                    batch.put(space, [index], draft, Stamp::Commit);
+                }
+                None => batch.delete(space, [index]),
+            }
+        }
+        engine.commit(batch, &[], Level::Process).expect("commits");
+        engine.flush().expect("flushes");
+    };
+    change(Some([7; 100]));
+    all_slices(&engine, family, ALL_KEYS);
+    change(None);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    loop {
+        let is_empty = bytes(&engine, family)[0] == 0;
+        if is_empty || std::time::Instant::now() > until {
+            return is_empty;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn files_of_tombstones_are_compacted_by_themselves() {
+    for (space, family) in [
+        (Space::ChunkL0, Family::ChunkL0),
+        (Space::ClusterL1, Family::ChunkL1),
+        (Space::ClusterL2, Family::ChunkL2),
+    ] {
+        assert!(is_compacted_by_itself(space, family, 60), "{}", family.name());
+    }
+    // A row of the index often replaces another one.
+    assert!(!is_compacted_by_itself(Space::ChangeLog, Family::Index, 1));
 }
 
 #[test]

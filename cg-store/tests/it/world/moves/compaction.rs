@@ -63,6 +63,41 @@ fn a_running_world_gives_bytes_back_and_holds_what_it_held() {
 }
 
 #[test]
+fn what_cooled_is_given_back_without_a_call() {
+    let disk = Disk::new();
+    let world = disk.create(&[]);
+    let ids = Ids::register(&world);
+    let all: Vec<_> = (0..1024).map(|n| ids.at(n % 16, n / 16 % 4, n / 64)).collect();
+    save(&world, all.iter().zip(0..).map(|(at, n)| (*at, noisy(&world, &ids, n))));
+    compact(&world, Area::World);
+    let hot_bytes = |world: &World| {
+        let families = world.usage().expect("reads").families;
+        families.iter().find(|held| held.family == Family::ChunkL0).expect("is listed").table_bytes
+    };
+    let before = hot_bytes(&world);
+    let mut minutes = 90;
+    while tiers(&world) != [0, 0, 1024] {
+        minutes += 1;
+        world.tick(GameTick::new(minutes * MINUTE), &[], ENOUGH).expect("ticks");
+    }
+    assert!(
+        hot_bytes(&world) > before / 2,
+        "{} of {before}: the test has shown something",
+        hot_bytes(&world)
+    );
+    // Tombstones are in memory until the buffer is full or the world closes.
+    world.close().expect("closes");
+    drop(world);
+    let world = disk.open(&[]);
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while hot_bytes(&world) > before / 20 && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(hot_bytes(&world) <= before / 20, "{} of {before}", hot_bytes(&world));
+    assert_sound(&world);
+}
+
+#[test]
 fn an_area_is_compacted_alone() {
     let disk = Disk::new();
     let world = disk.create(&[]);
