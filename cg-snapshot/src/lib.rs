@@ -15,6 +15,7 @@ mod kept;
 pub mod memory;
 pub mod nbt;
 pub mod pack;
+mod part;
 mod places;
 mod region;
 mod remap;

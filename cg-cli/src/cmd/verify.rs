@@ -1,5 +1,6 @@
 //! `cg verify`: every row through frame, key and decoder, every reference to its other end.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,8 @@ use cg_anvil::mapping::kept::{self, KeptCount};
 use cg_format::ChunkPos;
 use cg_layers::{Arenas, SegmentPos, SegmentedWorld};
 use cg_registry::{Catalog, ListKind};
+use cg_snapshot::file::read_info;
+use cg_snapshot::{Region, SnapshotInfo};
 use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 use cg_store::{Error, World};
@@ -23,7 +26,8 @@ use crate::shown::shown;
 
 /// Look at every row of the world and report what is wrong. Changes nothing.
 ///
-/// Chunks that are lost are named by the box around them, with the command that sets them aside.
+/// Chunks that are lost are named by the box around them, with the command that sets them aside, and with the commands
+/// that then restore them from snapshots that the world keeps.
 ///
 /// Of a segmented world, which holds `root` and `segments`, all worlds are verified, and that each segment belongs to the
 /// root, each chunk is in its segment and each entity in one. Directories of arenas beside `root` are verified with it;
@@ -31,7 +35,8 @@ use crate::shown::shown;
 ///
 /// JSON: `{"ok":BOOL,"checked":{NAME:N},"problems":[{"space","key","what"}]}`; space and key are what
 /// `cg dump --row` takes, and key is empty for rows that cannot be listed. A problem that costs chunks has
-/// `"dimension","min":[X,Y,Z],"max":[X,Y,Z]` in chunks and `"command"` too. Where the engine rewrites files of some spaces no
+/// `"dimension","min":[X,Y,Z],"max":[X,Y,Z]` in chunks and `"command"` too, and where snapshots have some of them
+/// `"copies":[{"snapshot","created_ms","command"}]`. Where the engine rewrites files of some spaces no
 /// more because one was damaged, `"held":[SPACE]` too. Where `db` has logs, tables or blob files that the world does not use,
 /// `"stray":[NAME]` too; they may be moved away, and do not count against `ok`. Where an import could not read all of a save,
 /// `"unread":{"columns":N,"kept_slots":N,"kept_bytes":N}` too: that is no damage of the world, and does not count against
@@ -107,25 +112,57 @@ struct Lost {
     min: [i64; 3],
     max: [i64; 3],
     command: String,
+    /// Snapshots of the world that have these chunks, or some, the newest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    copies: Vec<EarlierCopy>,
+}
+
+/// An older state of damaged chunks.
+#[derive(Debug, Serialize)]
+struct EarlierCopy {
+    snapshot: String,
+    created_ms: u64,
+    command: String,
+}
+
+/// The snapshots that the world keeps and whose heads are readable, the newest first.
+fn snapshots(world: &World) -> Result<Vec<(String, SnapshotInfo)>, Failure> {
+    let mut found = Vec::new();
+    for kept in world.snapshots().list()?.into_iter().flatten() {
+        // What is wrong with a snapshot is a problem of its own.
+        let info = world.snapshots().open(&kept.name)?.and_then(|reader| read_info(reader).ok());
+        found.extend(info.map(|info| (kept.name, info)));
+    }
+    found.sort_by_key(|(_, info)| Reverse(info.created_ms));
+    Ok(found)
 }
 
 impl Lost {
-    fn new(chunks: &LostChunks, world: &Place, catalog: &Catalog) -> Self {
+    fn new(
+        chunks: &LostChunks,
+        world: &Place,
+        catalog: &Catalog,
+        snapshots: &[(String, SnapshotInfo)],
+    ) -> Self {
         let LostChunks { dimension, bounds } = chunks;
+        let bad = Region::new(*dimension, bounds.blocks());
         let dimension = name_of(catalog, ListKind::Dimensions, dimension.get());
         let (first, last) = (bounds.blocks().min(), bounds.blocks().max());
-        let command = format!(
-            "cg quarantine add {} --dimension {dimension} --box {} {} {} {} {} {} --yes",
-            quoted(&world.to_string()),
-            first.x,
-            first.y,
-            first.z,
-            last.x,
-            last.y,
-            last.z
-        );
+        let area = [first.x, first.y, first.z, last.x, last.y, last.z].map(|c| c.to_string()).join(" ");
+        let world = quoted(&world.to_string());
+        let command = format!("cg quarantine add {world} --dimension {dimension} --box {area} --yes");
+        let has_some = |info: &SnapshotInfo| {
+            let here = catalog.dimension(info.dimension.as_str());
+            here.is_some_and(|here| Region::new(here, info.region.area()).meets(&bad))
+        };
+        let copies = snapshots.iter().filter(|(_, info)| has_some(info)).map(|(name, info)| EarlierCopy {
+            snapshot: name.clone(),
+            created_ms: info.created_ms,
+            command: format!("cg snapshot restore {world} {} --box {area}", quoted(name)),
+        });
         let coordinates = |pos: ChunkPos| [pos.x(), pos.y(), pos.z()];
-        Self { dimension, min: coordinates(bounds.min()), max: coordinates(bounds.max()), command }
+        let copies = copies.collect();
+        Self { dimension, min: coordinates(bounds.min()), max: coordinates(bounds.max()), command, copies }
     }
 }
 
@@ -155,7 +192,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let progress = out.progress_of("rows checked", rows);
     let found = world.verify(depth, |rows| progress.set_position(rows));
     progress.finish_and_clear();
-    let mut report = Report::new(found?, place, &world.catalog());
+    let mut report = Report::new(found?, place, &world.catalog(), &snapshots(&world)?);
     let usage = world.usage()?;
     let families = usage.families.into_iter().filter(|family| family.is_held);
     report.held = families.map(|family| family.family.name()).collect();
@@ -197,14 +234,19 @@ fn run_segmented(args: &Args, path: &Path, depth: VerifyDepth, out: &Output) -> 
 }
 
 impl Report {
-    fn new(found: VerifyReport, world: &Place, catalog: &Catalog) -> Self {
+    fn new(
+        found: VerifyReport,
+        world: &Place,
+        catalog: &Catalog,
+        snapshots: &[(String, SnapshotInfo)],
+    ) -> Self {
         let ok = found.is_ok();
         let problem = |finding: Finding| Problem {
             world: None,
             space: finding.family.name(),
             key: hex(&finding.key),
             what: finding.what,
-            lost: finding.lost.map(|lost| Lost::new(&lost, world, catalog)),
+            lost: finding.lost.map(|lost| Lost::new(&lost, world, catalog, snapshots)),
         };
         let problems = found.findings.into_iter().map(problem).collect();
         Self { ok, checked: found.checked, problems, ..Self::default() }
@@ -260,6 +302,9 @@ impl fmt::Display for Report {
             }
             if let Some(lost) = lost {
                 writeln!(f, "  {}", shown(&lost.command))?;
+                for copy in &lost.copies {
+                    writeln!(f, "  then, for its state in a snapshot: {}", shown(&copy.command))?;
+                }
             }
         }
         let checked: Vec<_> =

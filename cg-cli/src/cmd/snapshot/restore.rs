@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::kinds::{self, ByKind, Kinds};
 use super::read_kept;
 use super::steps::{self, StepsArg};
-use crate::args::WrittenWorldArg;
+use crate::args::{BoxArg, WrittenWorldArg};
 use crate::cmd::names::NamesArg;
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 use crate::shown::shown;
@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// The snapshot's name.
     #[arg(value_name = "NAME")]
     name: String,
+    /// Restore only the chunks that the box meets, each as far as the snapshot has it. `cg verify` says which are damaged.
+    #[command(flatten)]
+    area: BoxArg,
     /// Only say how many blocks would change, by kind.
     #[arg(long)]
     dry_run: bool,
@@ -86,6 +89,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let world = if args.dry_run { args.world.open(out)? } else { args.world.open_for_writing(out)? };
     let unverifiable = if args.skip_damaged { Unverifiable::Skip } else { Unverifiable::Fail };
     let mut snapshot = read_kept(&world, &args.name, unverifiable)?.0;
+    if let Some(area) = args.area.get("run `cg snapshot restore` once for each box")? {
+        snapshot = snapshot.within(area.chunks()).ok_or_else(|| {
+            Failure::absent(format!("the snapshot `{}` has no block of the box", shown(&args.name)))
+        })?;
+    }
     let mut options = RestoreOptions {
         entities: !args.keep_entities,
         unverifiable,

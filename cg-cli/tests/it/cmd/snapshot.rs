@@ -1,5 +1,7 @@
 //! `cg snapshot`
 
+mod part;
+
 use std::sync::Arc;
 
 use cg_snapshot::file::FileOptions;

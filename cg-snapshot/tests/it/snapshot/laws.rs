@@ -67,6 +67,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
+    fn a_part_is_what_a_capture_of_it_is(seed in 0_u64..1000, area in boxes(), part in boxes()) {
+        let live = host(seed);
+        let whole = captured(&live, area);
+        let Some(meets) = area.intersection(&part.chunks().blocks()) else {
+            prop_assert_eq!(whole.within(part.chunks()), None);
+            return Ok(());
+        };
+        let mut found = whole.within(part.chunks()).expect("they meet");
+        found.forget_unused_names();
+        prop_assert_eq!(&found, &captured(&live, meets));
+        prop_assert!(found.verify().is_empty());
+    }
+
+    #[test]
     fn a_restored_region_is_what_it_was(seed in 0_u64..1000, harm in 0_u64..1000, area in boxes()) {
         let mut live = host(seed);
         let original = live.clone();
