@@ -26,8 +26,8 @@ pub trait Observer {
 /// For games that send the whole area again after a restore.
 impl Observer for () {}
 
-/// A [`World`](cg_store::World) or [`Overlay`](crate::Overlay) as the [`Host`] of a
-/// [`RestoreQueue`](cg_snapshot::RestoreQueue).
+/// A [`World`](cg_store::World), [`Overlay`](crate::Overlay) or [`SegmentedWorld`](crate::SegmentedWorld) as the [`Host`]
+/// of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
 ///
 /// Each step is one transaction. A step that conflicts with another commit runs again on the new state, at most three
 /// times in a tick. After that, and while the store returns [`Error::Busy`], it waits for the next tick. Any other
@@ -57,7 +57,7 @@ impl<T: Target, O: Observer> Host for StoreHost<'_, T, O> {
 
     fn step(&mut self, at: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<Stepped, RestoreError<Error>> {
         for _ in 0..ATTEMPTS {
-            match self.target.transact(work) {
+            match self.target.transact(at, work) {
                 Ok(()) => return Ok(Stepped::Done),
                 Err(Stopped::Work(error)) => return Err(*error),
                 Err(Stopped::Store(Error::Conflict { .. })) => {}

@@ -1,13 +1,13 @@
-//! Restores snapshots into worlds and overlays within the ticks of a server.
+//! Restores snapshots into worlds, overlays and segmented worlds within the ticks of a server.
 //!
 //! `cg-snapshot` captures boxes of blocks and puts them back, and knows no store. A [`StoreHost`] is the host of its
-//! [`RestoreQueue`](cg_snapshot::RestoreQueue), and writes into a [`World`](cg_store::World) or an
-//! [`Overlay`](crate::Overlay).
+//! [`RestoreQueue`](cg_snapshot::RestoreQueue), and writes into a [`World`](cg_store::World), an
+//! [`Overlay`](crate::Overlay) or a [`SegmentedWorld`](crate::SegmentedWorld).
 //!
 //! - Each step of a restore is one transaction: a chunk and its entities are restored together, or not at all.
 //! - Steps commit at the durability of the store. A server that restores within ticks uses `Fast` or `Balanced`.
 //! - A step that conflicts with another commit runs again. While the store is busy, steps wait for the next tick.
-//! - Chunks of a world are loaded on its own threads before their steps.
+//! - Chunks are loaded on the store's own threads before their steps.
 //! - The queue is in memory. After a crash, submit the operation again: what was restored already is not written again.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! The targets of a restore: worlds and overlays.
+//! The targets of a restore: worlds, overlays and segmented worlds.
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use cg_store::layer::Base;
 use cg_store::{Error, LoadTicket, Peek, World};
 
 use crate::overlay::Overlay;
+use crate::segment::{SegmentHome, SegmentedWorld};
 
 /// A store whose transactions run the steps of a [`RestoreQueue`](cg_snapshot::RestoreQueue).
 pub trait Target {
-    /// Runs the work in a transaction, and commits it at the durability of the store.
+    /// Runs the work on a chunk and its entities in a transaction, and commits it at the durability of the store.
     ///
     /// # Errors
     /// The error of the work or of the commit. Nothing was written.
-    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped>;
+    fn transact(&self, at: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<(), Stopped>;
 
     /// Starts to load the chunks that are not in memory. `None` if all are in memory, or if steps load chunks
     /// themselves.
@@ -44,14 +45,12 @@ impl From<Error> for Stopped {
 }
 
 impl Target for World {
-    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
+    fn transact(&self, _: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
         self.transaction(|tx| work(tx).map_err(|error| Stopped::Work(Box::new(error)))).map(|_| ())
     }
 
     fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket> {
-        let is_missing = |at: &ChunkAt| matches!(self.peek(*at), Peek::NotLoaded);
-        let missing: Vec<_> = at.iter().copied().filter(is_missing).collect();
-        (!missing.is_empty()).then(|| self.load_in_background(&missing))
+        load_missing(at, |at| self.peek(at), |missing| self.load_in_background(missing))
     }
 
     fn upgrades(&self) -> Arc<UpgradeFunctions> {
@@ -59,17 +58,42 @@ impl Target for World {
     }
 }
 
-/// Steps load chunks themselves: chunks of the overlay are read from its rows.
 impl<S: Base> Target for Overlay<S> {
-    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
+    fn transact(&self, _: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
         self.transaction(|tx| work(tx).map_err(|error| Stopped::Work(Box::new(error))))
     }
 
-    fn load_ahead(&self, _: &[ChunkAt]) -> Option<LoadTicket> {
-        None
+    fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket> {
+        load_missing(at, |at| self.peek(at), |missing| self.load_in_background(missing))
     }
 
     fn upgrades(&self) -> Arc<UpgradeFunctions> {
         Base::upgrades(self)
     }
+}
+
+/// Each step is a transaction of the chunk's segment. An entity of the snapshot that another segment has now ends the
+/// operation with [`SegmentError::EntityElsewhere`](crate::SegmentError::EntityElsewhere).
+impl<H: SegmentHome> Target for SegmentedWorld<H> {
+    fn transact(&self, at: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
+        self.transaction(at, |tx| work(tx).map_err(|error| Stopped::Work(Box::new(error))))
+    }
+
+    fn load_ahead(&self, at: &[ChunkAt]) -> Option<LoadTicket> {
+        load_missing(at, |at| self.peek(at), |missing| self.load_in_background(missing))
+    }
+
+    fn upgrades(&self) -> Arc<UpgradeFunctions> {
+        Base::upgrades(self)
+    }
+}
+
+/// Starts to load the chunks that memory does not have.
+fn load_missing(
+    at: &[ChunkAt],
+    peek: impl Fn(ChunkAt) -> Peek,
+    load: impl FnOnce(&[ChunkAt]) -> LoadTicket,
+) -> Option<LoadTicket> {
+    let missing: Vec<_> = at.iter().copied().filter(|at| matches!(peek(*at), Peek::NotLoaded)).collect();
+    (!missing.is_empty()).then(|| load(&missing))
 }

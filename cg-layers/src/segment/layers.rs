@@ -7,7 +7,7 @@ use cg_format::chunk::Chunk;
 use cg_format::entity::Entity;
 use cg_format::overlay::Origin;
 use cg_format::record::Record;
-use cg_format::{ChunkAt, ChunkSource, EntityId, Lookup, RecordId, SchemaView};
+use cg_format::{ChunkAt, ChunkSource, EntityId, EntitySource, Lookup, RecordId, SchemaView};
 use cg_registry::{Catalog, Name, Registration, UpgradeFunctions};
 use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
@@ -36,6 +36,14 @@ impl<H: SegmentHome> ChunkSource for SegmentedWorld<H> {
 
     fn schema(&self) -> Arc<dyn SchemaView + Send + Sync> {
         Arc::new(self.catalog().current_schema())
+    }
+}
+
+impl<H: SegmentHome> EntitySource for SegmentedWorld<H> {
+    type Error = Error;
+
+    fn entity(&self, id: EntityId) -> Result<Option<Entity>, Error> {
+        SegmentedWorld::entity(self, id)
     }
 }
 

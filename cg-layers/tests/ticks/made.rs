@@ -55,7 +55,7 @@ pub(crate) fn sheep(number: u64) -> EntityId {
     EntityId::from_bytes(u128::from(number).to_le_bytes())
 }
 
-fn standing(catalog: &Catalog, at: ChunkAt) -> Entity {
+pub(crate) fn standing(catalog: &Catalog, at: ChunkAt) -> Entity {
     let pos = at.pos.block(LocalPos::new(8, 8, 8));
     let position = EntityPos::new(at.dimension, pos, [0.5; 3]).expect("inside the world");
     Entity::new(catalog.entity_type("game:sheep").expect("registered"), Owner::Chunk(at), position)

@@ -1,7 +1,8 @@
-//! Restores into stored worlds and overlays within ticks, as a host uses them.
+//! Restores into stored worlds, overlays and segments within ticks, as a host uses them.
 
 mod crash;
 mod cycle;
 mod layouts;
 mod made;
 mod meanwhile;
+mod segments;

@@ -31,7 +31,7 @@ struct Between<'w, F> {
 }
 
 impl<F: Fn() -> Result<(), Error>> Target for Between<'_, F> {
-    fn transact(&self, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
+    fn transact(&self, _: ChunkAt, work: &mut StepWork<'_, Error>) -> Result<(), Stopped> {
         self.world
             .transaction(|tx| {
                 work(tx).map_err(|error| Stopped::Work(Box::new(error)))?;
