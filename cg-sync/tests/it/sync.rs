@@ -6,6 +6,7 @@ mod messages;
 mod order;
 mod overtaken;
 mod restored;
+mod socket;
 mod values;
 mod waiting;
 

@@ -81,7 +81,7 @@ fn sign(ids: &Ids, x: i64, text: u8) -> Record {
 }
 
 /// Writes a value of a kind, or deletes it.
-fn write(
+pub(super) fn write(
     tx: &mut Transaction<'_>,
     ids: &Ids,
     kind: ValueKind,
@@ -164,7 +164,7 @@ pub(super) fn is_equal(server: &World, cache: &SyncClient) {
 }
 
 /// Numbers that look random, always the same.
-fn numbers() -> impl FnMut(u64) -> u64 {
+pub(super) fn numbers() -> impl FnMut(u64) -> u64 {
     let mut state = 11_u64;
     move |below| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
