@@ -72,6 +72,16 @@ impl OverlayMerge {
         properties.chain(objects).chain(self.records.keys().map(Records::conflict_key))
     }
 
+    /// The keys of those that have a value afterwards.
+    pub(crate) fn put_keys(&self) -> impl Iterator<Item = ConflictKey> {
+        fn put<K: Kind>(items: &Items<K>) -> impl Iterator<Item = ConflictKey> {
+            let is_live = |item: &MergeItem<K::Value>| item.new.as_ref().is_some_and(K::is_live);
+            items.iter().filter(move |(_, item)| is_live(item)).map(|(key, _)| K::conflict_key(key))
+        }
+        let of_names = put::<Properties>(&self.properties).chain(put::<Objects>(&self.objects));
+        of_names.chain(put::<Records>(&self.records))
+    }
+
     fn objects(&self) -> impl Iterator<Item = (&ObjectKey, &StoredObject)> {
         self.objects.iter().filter_map(|(key, item)| Some((key, item.new.as_ref()?)))
     }
@@ -109,11 +119,22 @@ impl OverlayMerge {
     /// Reads all keys that it changes, compares their origins with those written over, and changes them. The
     /// transaction detects what changes after the reads.
     pub(crate) fn put_into<S: ValueStore>(&self, tx: &mut Tx<S>, target: &impl Base) -> Result<u64, Error> {
+        self.look_at(tx)?;
+        self.check(target)?;
+        self.write(tx)?;
+        Ok(self.len())
+    }
+
+    /// Reads all keys that it changes, so that the transaction detects what changes after this.
+    pub(crate) fn look_at<S: ValueStore>(&self, tx: &mut Tx<S>) -> Result<(), Error> {
         self.look_at_places(tx)?;
         self.properties.keys().try_for_each(|property| tx.property(property).map(drop))?;
         self.objects.keys().try_for_each(|key| tx.object(key).map(drop))?;
-        self.records.keys().try_for_each(|id| tx.record(*id).map(drop))?;
-        self.check(target)?;
+        self.records.keys().try_for_each(|id| tx.record(*id).map(drop))
+    }
+
+    /// Changes all keys, which the caller has [compared](Self::check) since the transaction has [seen](Self::look_at) them.
+    pub(crate) fn write<S: ValueStore>(&self, tx: &mut Tx<S>) -> Result<(), Error> {
         self.write_places(tx);
         for (property, item) in &self.properties {
             tx.set_property(property.clone(), item.new.clone());
@@ -127,7 +148,7 @@ impl OverlayMerge {
                 None => tx.delete_record(id),
             }
         }
-        Ok(self.len())
+        Ok(())
     }
 
     fn look_at_places<S: TxStore>(&self, tx: &mut Tx<S>) -> Result<(), Error> {

@@ -6,13 +6,14 @@ use std::ops::ControlFlow;
 use cg_store::error::ConflictKey;
 use cg_store::{Durability, Error, World};
 
+use super::departures::departures;
 use super::held::{Held, delete, for_each_key};
 use super::history::{crossed_of_root, crossed_of_segment};
 use super::home::SegmentHome;
 use super::parts::Parts;
 use super::pos::SegmentPos;
 use super::root::Root;
-use super::rows::{place_property, transfer_property};
+use super::rows::{departure_property, place_property, transfer_property};
 use super::segments::Segments;
 
 /// The changes that make segments and root fit together again.
@@ -60,6 +61,9 @@ impl<H: SegmentHome> Segments<'_, H> {
         let said = root.places()?;
         let mut accepted = AcceptedSegments::default();
         let mut values = vec![(transfer_property()?, None)];
+        for id in departures(root.world())?.into_keys() {
+            values.push((departure_property(id)?, None));
+        }
         let mut deleted = BTreeMap::<SegmentPos, Vec<ConflictKey>>::new();
         let mut of_root = Vec::new();
         for (key, homes) in &homes {

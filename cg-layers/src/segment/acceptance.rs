@@ -78,7 +78,8 @@ impl<H: SegmentHome> Borders<H> {
         let committed = world.transaction_at(Durability::Fast, |tx| {
             self.open().inside(|| batch::write_batch(batch, tx))?;
             let mut writes = batch::take_writes(tx);
-            let mut reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere };
+            let has_dead = self.is_unfinished();
+            let mut reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere, has_dead };
             // Held until the segment has accepted it.
             (putting, deleted) = self.claim_written(&mut reads, &mut writes)?;
             replace_writes(reads.tx, writes);

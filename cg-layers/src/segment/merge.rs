@@ -5,8 +5,8 @@
 //! | all values to be merged are compared with the origins that the overlay wrote over | nothing merged |
 //! | for each segment: its part in one synced transaction; then the overlay drops these rows | these segments merged |
 //! | [`transfer_entities`](SegmentedWorld::transfer_entities) of those that leave their segment | all segments merged |
-//! | root: the properties, objects and records that no segment has, in one transaction, synced | the whole merge |
-//! | for each segment that records leave: their deletion | the whole merge |
+//! | root: the properties, objects and records that no segment has, and the records that leave their segment, in one transaction, synced | the whole merge |
+//! | for each segment that records leave: their deletion, see [`departures`](super::departures) | the whole merge |
 //!
 //! A segment commits before the overlay deletes the rows. After a crash between the two, the next merge finds its own
 //! values in the base. They are no conflict, and are not written again.
@@ -16,8 +16,8 @@
 //! then.
 //!
 //! A property or an object stays where it is, and a new one goes to the root. A record goes to the segment of its position,
-//! if that has it or no one has. One that leaves its segment goes to the root: the root puts it first, and then the
-//! segment deletes it. After a crash between the two, the segment has it as it was, so the next merge does both again.
+//! if that has it or no one has. One that leaves its segment goes to the root: from the root's commit on the segment's
+//! copy is dead, and after a crash it is deleted when the world is opened.
 //!
 //! What it is *not*: atomic over several segments. Readers may see one side of a border merged and the other not yet.
 
@@ -36,7 +36,7 @@ use super::error::{MergedInPart, SegmentError};
 use super::held::Held;
 use super::home::SegmentHome;
 use super::pos::SegmentPos;
-use super::rows::place_property;
+use super::root_part::RootPart;
 use super::transfer::Transfer;
 use super::world::SegmentedWorld;
 use super::written::chunk_of;
@@ -50,10 +50,8 @@ struct Plan {
     parts: BTreeMap<SegmentPos, OverlayMerge>,
     /// Entities that go to another segment.
     transfers: Vec<Transfer>,
-    /// The properties, objects and records that are stored in the root.
-    kept: OverlayMerge,
-    /// The records that go from a segment to the root, as the segment has them.
-    leaving: BTreeMap<SegmentPos, Vec<(RecordId, Arc<Record>)>>,
+    /// The part of the root.
+    root: RootPart,
 }
 
 impl Plan {
@@ -61,7 +59,7 @@ impl Plan {
     fn part(&mut self, home: Option<SegmentPos>) -> &mut OverlayMerge {
         match home {
             Some(segment) => self.parts.entry(segment).or_default(),
-            None => &mut self.kept,
+            None => &mut self.root.merge,
         }
     }
 }
@@ -79,10 +77,10 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         let changes = merge.len();
         let merging = Merging { world: self };
         let plan = merging.plan(merge)?;
-        let (mut done, segments) = (0, plan.parts.len() + usize::from(!plan.leaving.is_empty()));
-        if plan.parts.len() + usize::from(!plan.kept.is_empty()) > 1 {
+        let (mut done, segments) = (0, plan.parts.len() + usize::from(!plan.root.leaving.is_empty()));
+        if plan.parts.len() + usize::from(!plan.root.merge.is_empty()) > 1 {
             // A single transaction compares by itself.
-            plan.parts.values().chain([&plan.kept]).try_for_each(|part| part.check(self))?;
+            plan.parts.values().chain([&plan.root.merge]).try_for_each(|part| part.check(self))?;
         }
         match merging.parts(plan, merged, &mut done) {
             Ok(()) => Ok(changes),
@@ -108,28 +106,9 @@ impl<H: SegmentHome> Merging<'_, H> {
         }
         self.transfer_all(&plan.transfers)?;
         merged(&arrived)?;
-        if !plan.kept.is_empty() {
-            let (root, open) = (self.world.root(), &self.world.parts.open);
-            root.transaction_at(Durability::Safe, |tx| {
-                // A segment that claims one of them meanwhile is a conflict.
-                for key in plan.kept.value_keys() {
-                    tx.property(&place_property(&key)?)?;
-                }
-                // What was submitted meanwhile comes after this transaction.
-                open.inside(|| plan.kept.put_into(tx, self.world))
-            })?;
-        }
-        for (segment, records) in plan.leaving {
-            *done += 1;
-            self.world.transaction_at(Durability::Safe, segment, |tx| {
-                for (id, record) in records {
-                    if tx.record(id)?.as_ref() != Some(&*record) {
-                        return Err(Error::Conflict { key: ConflictKey::Record(id) });
-                    }
-                    tx.delete_record(id);
-                }
-                Ok(())
-            })?;
+        if !plan.root.merge.is_empty() {
+            let leave = usize::from(!plan.root.leaving.is_empty());
+            self.world.merge_root_part(&plan.root, || *done += leave)?;
         }
         Ok(())
     }
@@ -146,7 +125,7 @@ impl<H: SegmentHome> Merging<'_, H> {
             plan.part(self.home_of::<Objects>(&key)?).objects.insert(key, item);
         }
         for (id, item) in records {
-            let home = self.home_of_record(id, &item, &mut plan.leaving)?;
+            let home = self.home_of_record(id, &item, &mut plan.root.leaving)?;
             plan.part(home).records.insert(id, item);
         }
         for (id, mut item) in entities {
@@ -190,7 +169,7 @@ impl<H: SegmentHome> Merging<'_, H> {
         &self,
         id: RecordId,
         item: &MergeItem<Arc<Record>>,
-        leaving: &mut BTreeMap<SegmentPos, Vec<(RecordId, Arc<Record>)>>,
+        leaving: &mut BTreeMap<RecordId, (SegmentPos, Arc<Record>)>,
     ) -> Result<Option<SegmentPos>, Error> {
         let home = self.home_of::<Records>(&id)?;
         let Some(new) = &item.new else { return Ok(home) };
@@ -203,7 +182,7 @@ impl<H: SegmentHome> Merging<'_, H> {
             return Ok(home);
         }
         if let Some((record, _)) = self.world.find_record(id)?.here() {
-            leaving.entry(segment).or_default().push((id, record));
+            leaving.insert(id, (segment, record));
         }
         Ok(None)
     }

@@ -37,6 +37,7 @@ mod borders;
 #[cfg(feature = "rocks")]
 mod checkpoint;
 mod checks;
+mod departures;
 #[cfg(feature = "rocks")]
 mod disk;
 mod error;
@@ -66,6 +67,7 @@ mod reads;
 mod records;
 mod resolve;
 mod root;
+mod root_part;
 mod rows;
 mod segments;
 mod slots;

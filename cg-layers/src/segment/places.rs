@@ -28,7 +28,7 @@ use super::rows::place_property;
 /// At most this many places are remembered for each segment; the others stay in the root.
 const REMEMBERED: usize = 4096;
 
-/// A transaction puts keys until this is dropped: no entity is transferred, and no other segment puts them.
+/// A transaction puts or deletes keys until this is dropped: none is transferred, and no other segment puts those.
 pub(super) struct Put<'b> {
     _putting: PuttingGuard<'b>,
     _none_crosses: RwLockReadGuard<'b, ()>,
@@ -113,9 +113,11 @@ impl<H: SegmentHome> Borders<H> {
     /// root names if that is another one.
     ///
     /// # Errors
-    /// [`SegmentError::EntityElsewhere`] and [`SegmentError::Elsewhere`].
+    /// [`SegmentError::EntityElsewhere`] and [`SegmentError::Elsewhere`]; [`Error::Conflict`] for a record that went to the root
+    /// and is not deleted in its segment yet.
     pub(super) fn find_free(&self, segment: SegmentPos, key: &ConflictKey) -> Result<Free, Error> {
         let root = self.open().root();
+        self.refuse_departing(key)?;
         let place = root.place_of(key)?;
         let mut deleted = place.and_then(Place::deleted);
         let other = place.map(|place| place.segment).filter(|other| *other != segment);

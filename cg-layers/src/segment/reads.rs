@@ -26,6 +26,8 @@ pub struct SegmentReads<'t, 'w> {
     pub(super) segment: SegmentPos,
     pub(super) side_chunks: u32,
     pub(super) elsewhere: Elsewhere<'t>,
+    /// The segment may have dead copies of records, which are the root's.
+    pub(super) has_dead: bool,
 }
 
 impl TxStore for SegmentReads<'_, '_> {
@@ -76,7 +78,7 @@ impl ValueStore for SegmentReads<'_, '_> {
 
     fn record(&mut self, id: RecordId) -> Result<Option<Arc<Record>>, Error> {
         let found = store_of_mut(self.tx).record(id)?;
-        if found.is_none() {
+        if found.is_none() || self.has_dead {
             (self.elsewhere)(&ConflictKey::Record(id))?;
         }
         Ok(found)

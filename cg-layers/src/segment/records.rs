@@ -1,11 +1,13 @@
 //! The records of a segmented world: those of its segments, and those of its root.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use cg_format::record::Record;
 use cg_format::{BlockArea, BlockBox, BlockPos, RecordId, key};
 use cg_store::Error;
+use cg_store::error::ConflictKey;
 use cg_store::layer::{Base as _, leaf_of};
 use cg_store::records::{RecordQuery, RecordShape};
 
@@ -93,25 +95,49 @@ impl<H: SegmentHome> fmt::Debug for SegmentedRecords<'_, H> {
 }
 
 impl<H: SegmentHome> Transfers<H> {
-    /// The records of the leaves that overlap an area, in the order of the tree.
+    /// The records of the leaves that overlap an area, in the order of the tree, each once.
+    ///
+    /// The root comes last: a merge brings records to it, and none leaves it for a segment before it is deleted there. So one
+    /// that goes there meanwhile is found, if it is not found in its segment.
     pub(super) fn records_in(&self, query: &RecordQuery) -> Result<Vec<(RecordId, Record)>, Error> {
+        self.try_to_resolve();
         let root = self.root();
         let shape = root.world().record_shape();
         let (dimension, area) = query.place();
         let leaves = whole_leaves(shape, area);
-        let mut found = root.world().records_in(query)?;
-        let mut is_of_one_world = true;
+        let dead = self.borders().dead_copies()?;
+        let mut parts = Vec::new();
         for segment in root.segments(SegmentState::There) {
             if segment.dimension == dimension && leaves.meets(&segment.blocks(root.side_chunks())) {
-                let of_segment = self.open().with_stored(segment, |world| world.records_in(query))?;
-                let mut of_segment = of_segment.unwrap_or_default();
-                is_of_one_world &= found.is_empty() || of_segment.is_empty();
-                found.append(&mut of_segment);
+                let found = self.open().with_stored(segment, |world| world.records_in(query))?;
+                let mut found = found.unwrap_or_default();
+                found.retain(|(id, _)| dead.get(id) != Some(&segment));
+                parts.push((Some(segment), found));
             }
         }
-        if !is_of_one_world {
-            found.sort_by_cached_key(|(id, record)| key::record(&leaf_of(shape, record), *id));
+        let mut of_root = Vec::new();
+        for (id, record) in root.world().records_in(query)? {
+            // What a segment has hides what a host put into the root under the same key.
+            if self.borders().home_of(&ConflictKey::Record(id))?.is_none() {
+                of_root.push((id, record));
+            }
         }
+        parts.push((None, of_root));
+        parts.retain(|(_, found)| !found.is_empty());
+        if let [(_, _)] | [] = parts[..] {
+            return Ok(parts.pop().map(|(_, found)| found).unwrap_or_default());
+        }
+        let mut all = BTreeMap::new();
+        for (home, found) in parts {
+            for (id, record) in found {
+                // It went from one to another meanwhile, if there are two.
+                if !all.contains_key(&id) || root.segment_with(&ConflictKey::Record(id))? == home {
+                    all.insert(id, record);
+                }
+            }
+        }
+        let mut found: Vec<_> = all.into_iter().collect();
+        found.sort_by_cached_key(|(id, record)| key::record(&leaf_of(shape, record), *id));
         Ok(found)
     }
 }

@@ -70,10 +70,12 @@ impl<H: SegmentHome> Transfers<H> {
         Ok(stuck)
     }
 
-    fn finish(&self) -> Result<(), Error> {
+    /// Finishes the transfer that failed before, and what is left of departures of records. The caller keeps others out.
+    pub(super) fn finish(&self) -> Result<(), Error> {
+        let departs = self.finish_departures()?;
         let Some(bytes) = self.root().world().property(&transfer_property()?)? else {
             self.borders().stuck().clear();
-            self.borders().set_unfinished(false);
+            self.borders().set_unfinished(departs);
             return Ok(());
         };
         let transfers = whole("crossing", &bytes, decode)?;
@@ -108,7 +110,7 @@ impl<H: SegmentHome> Transfers<H> {
         } else if are_fewer {
             self.end(&all, self.root().level())?;
         }
-        self.borders().set_unfinished(is_stuck);
+        self.borders().set_unfinished(is_stuck || departs);
         Ok(())
     }
 }

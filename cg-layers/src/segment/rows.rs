@@ -8,6 +8,7 @@
 //! | `:segment/D.X.Y.Z` | u8: 0 being created, 1 stored, 2 being deleted |
 //! | `:entity/UUID` | the segment that contains the entity, if any does: dimension u64, x, y, z i64 |
 //! | `:record/UUID`, `:property/NAME`, `:object/HEX` | the same for a record, a property and an object, whose key is in hexadecimal digits |
+//! | `:departure/UUID` | the segment that still has a dead copy of a record which the root has now, see `departures`: as a place |
 //! | `:crossing` | entities in transit between segments, see `transfer` |
 //! | `:crossed/D.X.Y.Z` | a commit of the segment after its newest transfer, see `history` |
 //! | `:promotion/S.P`, `:promotion` | a merge of an earlier version, see `old_merge` |
@@ -81,6 +82,9 @@ const OBJECT_PREFIX: &str = ":object/";
 /// The prefixes of all properties that are places.
 pub(super) const PLACE_PREFIXES: [&str; 4] = [ENTITY_PREFIX, RECORD_PREFIX, PROPERTY_PREFIX, OBJECT_PREFIX];
 
+/// The prefix of the properties that store which segments have dead copies of records.
+pub(super) const DEPARTURE_PREFIX: &str = ":departure/";
+
 /// The prefix of the properties in which earlier versions staged a merge.
 pub(super) const OLD_MERGE_PREFIX: &str = ":promotion/";
 
@@ -95,6 +99,11 @@ pub(super) fn side_property() -> Result<Property, Error> {
 
 pub(super) fn transfer_property() -> Result<Property, Error> {
     named(":crossing")
+}
+
+/// The property of the root with the segment that has a dead copy of a record.
+pub(super) fn departure_property(id: RecordId) -> Result<Property, Error> {
+    named(&format!("{DEPARTURE_PREFIX}{id}"))
 }
 
 /// The property that committed a merge into several segments in earlier versions.

@@ -61,7 +61,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             let committed = world.transaction_at(durability, |tx| {
                 let catalog = tx.current_catalog();
                 let side_chunks = parts.root.side_chunks();
-                let reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere };
+                let has_dead = parts.borders.is_unfinished();
+                let reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere, has_dead };
                 let mut inner = begin(reads, catalog);
                 let value = parts.open.inside(|| body(&mut inner))?;
                 let (mut reads, _, mut writes) = end(inner);

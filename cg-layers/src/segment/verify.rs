@@ -5,13 +5,14 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use cg_format::EntityId;
+use cg_format::{EntityId, RecordId};
 use cg_store::error::ConflictKey;
 use cg_store::verify::{VerifyDepth, VerifyReport};
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
 use super::checks::{check_is_segment, check_names};
+use super::departures::departures;
 use super::disk::OnDisk;
 use super::error::SegmentError;
 use super::held::{Held, for_each_key};
@@ -100,8 +101,9 @@ impl SegmentedWorld<OnDisk> {
             report.findings.push(SegmentError::UnfinishedMerge.to_string());
         }
         report.findings.extend(unknown_worlds(dir.as_ref(), &known)?);
+        let departing = departures(&root)?;
         let mut between =
-            Between { side_chunks, in_transit, entities: BTreeMap::new(), findings: Vec::new() };
+            Between { side_chunks, in_transit, departing, entities: BTreeMap::new(), findings: Vec::new() };
         for (&segment, _) in known.iter().filter(|(_, state)| **state == SegmentState::There) {
             let verified = verify_segment(&home, &root, segment, options, |world| {
                 if depth == VerifyDepth::Full {
@@ -186,6 +188,8 @@ fn verify_segment(
 struct Between {
     side_chunks: u32,
     in_transit: BTreeSet<EntityId>,
+    /// Segments that have dead copies of records.
+    departing: BTreeMap<RecordId, SegmentPos>,
     /// The segment in which each entity was met first.
     entities: BTreeMap<EntityId, SegmentPos>,
     findings: Vec<String>,
@@ -213,6 +217,7 @@ impl Between {
                     self.met(id, segment);
                     Ok(())
                 }
+                ConflictKey::Record(id) if self.departing.get(&id) == Some(&segment) => Ok(()),
                 key => self.compare_value(root, segment, &key),
             };
             compared.map_or_else(ControlFlow::Break, ControlFlow::Continue)

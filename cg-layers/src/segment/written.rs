@@ -16,7 +16,8 @@ use super::rows::is_of_the_world;
 
 impl<H: SegmentHome> Borders<H> {
     /// Checks what a transaction of a segment writes, and claims what it puts until the guard is dropped. Returns the keys
-    /// that are deleted and leave nothing.
+    /// that are deleted and leave nothing. A deletion is guarded too: what is read and then goes elsewhere must not have been
+    /// deleted in between.
     ///
     /// # Errors
     /// Of writes that are another segment's or the root's, and as [`put`](Self::put).
@@ -26,7 +27,7 @@ impl<H: SegmentHome> Borders<H> {
         writes: &mut Writes,
     ) -> Result<(Option<Put<'_>>, Vec<ConflictKey>), Error> {
         let [put, deleted] = check_writes(reads, writes)?;
-        if put.is_empty() {
+        if put.is_empty() && deleted.is_empty() {
             return Ok((None, deleted));
         }
         let mut begun = self.put(reads.segment, &put)?;

@@ -63,7 +63,7 @@ fn along_x(ids: &Ids, from: i64, to: i64) -> RecordQuery {
 }
 
 /// How many keys the root names a segment of.
-fn place_count<H: SegmentHome>(world: &SegmentedWorld<H>) -> usize {
+pub(super) fn place_count<H: SegmentHome>(world: &SegmentedWorld<H>) -> usize {
     let mut count = 0;
     let walked = world.root().read_view(|view| {
         view.for_each_property(":", |met| {
