@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use cg_store::error::ConflictKey;
-use cg_store::layer::{DeferredOutcome, batch, replace_writes};
+use cg_store::layer::{DeferredOutcome, batch, promised_transaction, replace_writes};
 use cg_store::{Committed, Durability, Error, ErrorKind, Refused, World, WriteBatch};
 
 use super::borders::Borders;
@@ -51,7 +51,6 @@ impl<H: SegmentHome> Borders<H> {
                 Error::Busy { .. } => world.wait_for_room()?,
                 // This thread runs a transaction of the segment: the batch comes after it.
                 Error::Nested if self.open().refuse_inside().is_err() => return Err(Error::Nested),
-                error @ Error::LowDiskSpace { .. } => return Err(error),
                 // A function of the host may return such an error too.
                 error if may_pass(&error) && self.is_failing(world) => return Err(error),
                 error => return Ok(DeferredOutcome::Refused(error)),
@@ -75,7 +74,7 @@ impl<H: SegmentHome> Borders<H> {
         let side_chunks = self.open().root().side_chunks();
         let elsewhere = |key: &ConflictKey| Ok(self.find_free(segment, key)?.deleted);
         let (mut putting, mut deleted) = (None, Vec::new());
-        let committed = world.transaction_at(Durability::Fast, |tx| {
+        let committed = promised_transaction(world, Durability::Fast, |tx| {
             self.open().inside(|| batch::write_batch(batch, tx))?;
             let mut writes = batch::take_writes(tx);
             let has_dead = self.is_unfinished();
@@ -92,7 +91,7 @@ impl<H: SegmentHome> Borders<H> {
 }
 
 fn submit_to(world: &World, batch: &mut WriteBatch) -> Result<cg_store::WriteTicket, Error> {
-    world.submit(std::mem::take(batch)).map_err(|refused| {
+    batch::submit_promised(world, std::mem::take(batch)).map_err(|refused| {
         let Refused { error, batch: given_back } = *refused;
         *batch = given_back;
         error

@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use cg_registry::Catalog;
-use cg_store::layer::{Base as _, RwLockReadGuard, prefetch_only, resources, spawn};
+use cg_store::layer::{
+    Base as _, RwLockReadGuard, check_room, prefetch_only, promised_transaction, resources, spawn,
+};
 use cg_store::{Durability, Error, World, WorldOptions};
 
 use super::checks::{check_is_segment, check_names};
@@ -138,6 +140,18 @@ impl<H: SegmentHome> OpenSegments<H> {
         show: impl FnOnce(&World) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.with_stored(segment, show)?.ok_or_else(|| SegmentError::Missing { segment }.into())
+    }
+
+    /// Refuses to create a segment that is not stored where the disk has no room for what would be put into it.
+    ///
+    /// # Errors
+    /// [`Error::LowDiskSpace`].
+    pub(super) fn check_room_for(&self, segment: SegmentPos) -> Result<(), Error> {
+        if self.root.state(segment) == Some(SegmentState::There) {
+            Ok(())
+        } else {
+            check_room(self.root.world())
+        }
     }
 
     /// Calls a function with a segment's world, which is created if it is not stored.
@@ -330,7 +344,10 @@ impl<H: SegmentHome> OpenSegments<H> {
             None if self.home.has(segment)? && self.root.state(segment).is_none() => {
                 Err(self.not_known(segment))
             }
-            None => Ok(false),
+            None => {
+                self.root.note_absent(segment);
+                Ok(false)
+            }
         }
     }
 
@@ -359,7 +376,7 @@ impl<H: SegmentHome> OpenSegments<H> {
         let property = own_property()?;
         let mut bytes = self.root.world().identity().uuid.as_bytes().to_vec();
         segment.encode(&mut bytes);
-        world.transaction_at(safe, |tx| {
+        promised_transaction(&world, safe, |tx| {
             tx.set_property(property, Some(bytes));
             Ok::<_, Error>(())
         })?;

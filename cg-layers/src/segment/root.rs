@@ -1,6 +1,6 @@
 //! The root of a segmented world: its names, the list of its segments, and where entities and values are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use cg_format::wire::Writer;
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
-use cg_store::layer::{Base as _, Mutex, RwLock, for_each_property_behind, rank};
+use cg_store::layer::{Base as _, Mutex, RwLock, for_each_property_behind, promised_transaction, rank};
 use cg_store::{Durability, Error, Property, Transaction, World};
 
 use super::error::SegmentError;
@@ -29,11 +29,21 @@ pub(super) struct Root {
     world: World,
     side_chunks: u32,
     durability: Durability,
-    /// The state of each segment, as the root stores it.
-    known: RwLock<BTreeMap<SegmentPos, SegmentState>, rank::SegmentKnown>,
+    known: RwLock<Known, rank::SegmentKnown>,
     /// Held by the one running registration.
     naming: Mutex<(), rank::SegmentNaming>,
 }
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The state of each segment, as the root stores it.
+    states: BTreeMap<SegmentPos, SegmentState>,
+    /// Segments that the root does not know and in whose places nothing is stored. Some of them: a look tells.
+    absent: BTreeSet<SegmentPos>,
+}
+
+/// At most this many absent segments are remembered.
+const ABSENT: usize = 65_536;
 
 impl Root {
     /// Begins with a world, which is new if there is a `new_side`. `durability` is that of commits of segments.
@@ -50,7 +60,7 @@ impl Root {
         let stored = world.property(&side_property()?)?.unwrap_or_default();
         let side_chunks = whole("side of a segment", &stored, |reader| reader.u32("side"))?;
         check_side(side_chunks)?;
-        let known = RwLock::new(read_known(&world)?);
+        let known = RwLock::new(Known { states: read_known(&world)?, absent: BTreeSet::new() });
         Ok(Self { world, side_chunks, durability, known, naming: Mutex::default() })
     }
 
@@ -81,13 +91,14 @@ impl Root {
         }
     }
 
-    /// Sets properties in one commit; `None` removes one.
+    /// Sets properties in one commit; `None` removes one. What the root stores of segments is small, and they are not whole
+    /// without it: it may use the room of the disk that is to stay free.
     pub(super) fn set(
         &self,
         level: Durability,
         values: impl IntoIterator<Item = ToSet>,
     ) -> Result<(), Error> {
-        let set = self.world.transaction_at(level, |tx| {
+        let set = promised_transaction(&self.world, level, |tx| {
             values.into_iter().for_each(|(property, bytes)| tx.set_property(property, bytes));
             Ok::<_, Error>(())
         });
@@ -118,13 +129,31 @@ impl Root {
 impl Root {
     /// The state of a segment; `None` if it is not known.
     pub(super) fn state(&self, segment: SegmentPos) -> Option<SegmentState> {
-        self.known.read().get(&segment).copied()
+        self.known.read().states.get(&segment).copied()
+    }
+
+    /// Remembers that nothing is stored in the place of a segment.
+    pub(super) fn note_absent(&self, segment: SegmentPos) {
+        let mut known = self.known.write();
+        if known.absent.len() >= ABSENT {
+            known.absent.clear();
+        }
+        known.absent.insert(segment);
+    }
+
+    /// Whether a segment is known to be absent: its place is empty, or is about to be.
+    pub(super) fn is_absent(&self, segment: SegmentPos) -> bool {
+        let known = self.known.read();
+        match known.states.get(&segment) {
+            Some(state) => *state != SegmentState::There,
+            None => known.absent.contains(&segment),
+        }
     }
 
     /// The segments in a state, ascending.
     pub(super) fn segments(&self, state: SegmentState) -> Vec<SegmentPos> {
         let known = self.known.read();
-        known.iter().filter(|(_, found)| **found == state).map(|(segment, _)| *segment).collect()
+        known.states.iter().filter(|(_, found)| **found == state).map(|(segment, _)| *segment).collect()
     }
 
     /// Stores the state of a segment; `None` removes it.
@@ -142,8 +171,8 @@ impl Root {
         self.set(level, values)?;
         let mut known = self.known.write();
         match state {
-            Some(state) => drop(known.insert(segment, state)),
-            None => drop(known.remove(&segment)),
+            Some(state) => drop(known.states.insert(segment, state)),
+            None => drop(known.states.remove(&segment)),
         }
         Ok(())
     }
@@ -165,7 +194,7 @@ impl Root {
 
     /// Stores the places of keys, each with the place that it had when it was found free.
     pub(super) fn claim(&self, free: &[(&ConflictKey, Option<Place>, Place)]) -> Result<(), Error> {
-        self.world.transaction_at(self.level(), |tx| {
+        promised_transaction(&self.world, self.level(), |tx| {
             for &(key, place, claimed) in free {
                 let property = place_property(key)?;
                 // Another transaction has claimed it first, or has put it into the root.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | opens | are given in the order of their submission |
 //! | cannot be opened, or refuses the content | are refused; their tickets report it |
+//! | has no room on its disk | are refused when they are submitted; what was taken is given all the same |
 //! | cannot be written or reached now | wait; readers of the segment get the reason; every tick, read and flush tries again |
 //! | is closed for lack of room | it is closed when all that it was given is synced; what waits here opens it again |
 //! | is deleted | are given before it, or refused if that fails |
@@ -22,6 +23,7 @@ use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use cg_format::ChunkAt;
+use cg_store::engine::EngineError;
 use cg_store::error::ConflictKey;
 use cg_store::layer::{DeferredOutcome, DeferredTicket, DefersBatches, batch, spawn};
 use cg_store::{Error, Refused, World, WriteBatch, WriteTicket};
@@ -87,6 +89,10 @@ impl<H: SegmentHome> Submissions<H> {
             ControlFlow::Break(submitted) => return submitted,
             ControlFlow::Continue(batch) => batch,
         };
+        // What is taken may use the room that is to stay free.
+        if let Err(error) = self.check_takes(segment, &batch) {
+            return Err(Box::new(Refused { error, batch }));
+        }
         let issuer = Issuer { submissions: Arc::downgrade(self), segment };
         let (ticket, reports) = DeferredTicket::new(Arc::new(issuer));
         if self.waiting.push(segment, batch, reports)? {
@@ -112,6 +118,12 @@ impl<H: SegmentHome> Submissions<H> {
             }
             _ => ControlFlow::Continue(batch),
         }
+    }
+
+    /// Checks that a segment would take a batch now, or the root if the segment is not open.
+    fn check_takes(&self, segment: SegmentPos, batch: &WriteBatch) -> Result<(), Error> {
+        let by_segment = self.open.use_if_open(segment, |world| batch::check_takes(world, batch));
+        by_segment.unwrap_or_else(|| batch::check_takes(self.open.root().world(), batch))
     }
 
     fn check(&self, segment: SegmentPos, batch: &WriteBatch) -> Result<(), Error> {
@@ -208,8 +220,13 @@ impl<H: SegmentHome> Submissions<H> {
     /// # Errors
     /// As [`apply`](Self::apply), of the first that fails. The others have theirs.
     pub(super) fn apply_all(&self) -> Result<(), Error> {
-        let applied = self.waiting.segments().into_iter().map(|segment| self.apply(segment));
-        applied.fold(Ok(()), Result::and)
+        self.apply_each().into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// Gives every segment what was submitted to it. Returns why what still waits does.
+    pub(super) fn apply_each(&self) -> BTreeMap<SegmentPos, Error> {
+        let failed = |segment| Some((segment, self.apply(segment).err()?));
+        self.waiting.segments().into_iter().filter_map(failed).collect()
     }
 
     /// Gives segments what has more than chunks, for callers that look for a value by its key. A segment that takes nothing
@@ -277,7 +294,16 @@ impl<H: SegmentHome> Submissions<H> {
 
     fn give_all(&self, segment: SegmentPos, world: &World, until: u64, done: &mut Done) -> Result<(), Error> {
         while let Some(mut next) = self.waiting.take_next(segment, until) {
-            match self.borders.accept(segment, world, &mut next.batch, &mut done.deleted) {
+            let accepted =
+                batch::accepting(|| self.borders.accept(segment, world, &mut next.batch, &mut done.deleted));
+            // A panic of the host's code refuses the batch, as any other error of that.
+            let accepted = match accepted {
+                Err(error @ Error::Engine(EngineError::Panicked { .. })) => {
+                    Ok(DeferredOutcome::Refused(error))
+                }
+                accepted => accepted,
+            };
+            match accepted {
                 Ok(outcome) => {
                     if let DeferredOutcome::Refused(error) = &outcome {
                         tracing::error!(%error, %segment, "a batch that was submitted is refused, and nothing of it is written");

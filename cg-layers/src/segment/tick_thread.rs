@@ -7,7 +7,6 @@ use cg_store::layer::{Base as _, batch};
 use cg_store::{LoadTicket, Peek, Refused, World, WriteBatch, WriteTicket};
 
 use super::home::SegmentHome;
-use super::rows::SegmentState;
 use super::world::SegmentedWorld;
 
 impl<H: SegmentHome> SegmentedWorld<H> {
@@ -27,10 +26,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// it then opens it again. What waits takes at most [`queue_bytes`](cg_store::WorldOptions::queue_bytes) of memory for
     /// all segments that are not open; an open one has its own queue.
     ///
+    /// Where the disk has no room, a batch is refused before it is taken, as in a world. What was taken may use the room that is
+    /// to stay free, to create its segment too.
+    ///
     /// If a segment cannot be opened because of its content, the [tickets](WriteTicket) of its batches report
     /// [`SegmentError::NotAccepted`](crate::SegmentError::NotAccepted), and nothing of them is stored. If its storage cannot be
-    /// reached or written now, they wait: readers of the segment and [`flush`](Self::flush) get the reason, and they and each
-    /// [`tick`](Self::tick) try again. A refusal whose ticket is dropped is reported by the next `flush` or
+    /// reached or written now, they wait: readers of the segment and calls for all that waits, as [`flush`](Self::flush), get the
+    /// reason, and they and each [`tick`](Self::tick) try again. A refusal whose ticket is dropped is reported by the next `flush` or
     /// [`close`](Self::close).
     ///
     /// ```
@@ -61,7 +63,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     }
 
     /// A chunk if memory has it, as [`World::peek`](cg_store::World::peek). Opens no segment and waits for none: of a closed
-    /// one memory does not say anything.
+    /// one memory does not say anything, nor of one that is not stored before a call has looked for it.
     pub fn peek(&self, at: ChunkAt) -> Peek {
         match self.peek_chunk(at) {
             Some(found) => found.here().map_or(Peek::Absent, |(chunk, _)| Peek::Here(chunk)),
@@ -81,9 +83,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         }
         match parts.open.use_if_open(segment, peek) {
             Some(found) => found,
-            None if parts.root.state(segment) == Some(SegmentState::There) => None,
             // One that is being created has nothing yet that is not submitted.
-            None => Some(Lookup::NotFound),
+            None => parts.root.is_absent(segment).then_some(Lookup::NotFound),
         }
     }
 

@@ -57,6 +57,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         parts.transfers.try_to_resolve();
         let elsewhere = |key: &ConflictKey| Ok(parts.borders.find_free(segment, key)?.deleted);
         let (mut putting, mut deleted) = (None, Vec::new());
+        parts.open.check_room_for(segment)?;
         let committed = parts.open.with_made(segment, |world| {
             let committed = world.transaction_at(durability, |tx| {
                 let catalog = tx.current_catalog();

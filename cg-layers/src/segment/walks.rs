@@ -1,5 +1,6 @@
 //! Walks over the chunks and entities of all segments.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -106,12 +107,12 @@ impl<H: SegmentHome> Segments<'_, H> {
     ) -> Result<Option<B>, Error> {
         let parts = self.parts();
         parts.open.refuse_inside()?;
-        parts.submissions.apply_all()?;
+        let waits = RefCell::new(parts.submissions.apply_each());
         let _none_is_transferred = parts.borders.moving().lock();
         parts.transfers.resolve()?;
         self.walk(
             Area::World,
-            |_| Ok(()),
+            |segment| waits.borrow_mut().remove(&segment).map_or(Ok(()), Err),
             |shown| match shown {
                 Ok(view) => view.for_each_entity(&mut visit),
                 Err(error) => Ok(visit(Err(error)).break_value()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cg_format::chunk::Chunk;
-use cg_format::entity::Entity;
+use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkAt, ChunkSource as _, EntityId};
 use cg_registry::{Catalog, PackManifest, Registration};
 use cg_store::error::ConflictKey;
@@ -17,7 +17,6 @@ use cg_tiering::{GameTick, PlayerAt};
 
 #[cfg(feature = "rocks")]
 use super::disk::OnDisk;
-#[cfg(feature = "rocks")]
 use super::error::SegmentError;
 use super::home::{InMemory, SegmentHome};
 use super::options::SegmentOptions;
@@ -222,10 +221,29 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ) -> Result<(), Error> {
         self.parts.open.refuse_inside()?;
         let entities: BTreeMap<_, _> = entities.into_iter().collect();
-        self.parts.submissions.apply_all()?;
+        let mut waits = self.parts.submissions.apply_each();
         let _alone = self.parts.borders.moving().lock();
         self.parts.transfers.resolve()?;
-        self.parts.transfers.transfer(entities)
+        let entered: Vec<_> = entities.values().filter_map(|entity| self.segment_of_owner(entity)).collect();
+        let left = entities.keys().map(|id| self.parts.root.segment_with(&ConflictKey::Entity(*id)));
+        for segment in entered.into_iter().map(|segment| Ok(Some(segment))).chain(left.collect::<Vec<_>>()) {
+            // What waits for other segments does not matter.
+            if let Some(error) = segment?.and_then(|segment| waits.remove(&segment)) {
+                return Err(error);
+            }
+        }
+        let transferred = self.parts.transfers.transfer(entities);
+        match (transferred, waits.into_values().next()) {
+            // It may be put by what waits.
+            (Err(error), Some(why)) if matches!(error.layer(), Some(SegmentError::NoEntity { .. })) => {
+                Err(why)
+            }
+            (transferred, _) => transferred,
+        }
+    }
+
+    fn segment_of_owner(&self, entity: &Entity) -> Option<SegmentPos> {
+        if let Owner::Chunk(at) = entity.owner { Some(self.segment_of(at)) } else { None }
     }
 
     /// Tells the world the time and the positions of all players, and works for about as long as the budget: see

@@ -1,6 +1,7 @@
 //! Changing a world: transactions, submitted batches, and going on after a failure.
 
 use crate::api::world::World;
+use crate::commit::disk_guard::Reserve;
 use crate::commit::submit::{Refused, WriteBatch, WriteTicket};
 use crate::commit::transaction::{Committed, Transaction};
 use crate::engine::CommitSeq;
@@ -75,7 +76,7 @@ impl World {
         durability: Durability,
         body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
     ) -> Result<Committed<T>, X> {
-        self.rooms().commit.transaction(durability, body)
+        self.rooms().commit.transaction(durability, Reserve::Leaves, body)
     }
 
     /// Submits writes. They are accepted after this call, in the order of such calls, and at the latest when a thread reads.
@@ -111,7 +112,7 @@ impl World {
     /// [`Error::Busy`] if the queue has no room; [`Error::LowDiskSpace`] if the disk has too little; [`Error::Closed`]; and why the
     /// world takes no commits, if it does not. Nothing was taken then: [`Refused`] gives the batch back.
     pub fn submit(&self, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
-        self.rooms().commit.submit(batch)
+        self.rooms().commit.submit(batch, Reserve::Leaves)
     }
 
     /// Makes a world writable again that a failed write has made read-only, under the same handles. Call it when the disk has room

@@ -27,6 +27,15 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Work that makes a world smaller may use the reserved room down to one part in this number.
 const PART_FOR_SHRINKING: u64 = 4;
 
+/// What a commit does with the room that is to stay free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reserve {
+    /// It leaves it: the commit is refused if there is no other room.
+    Leaves,
+    /// It may use it: its caller was promised the commit, or others are only whole with it.
+    Uses,
+}
+
 /// The last known free space.
 #[derive(Debug)]
 pub(crate) struct DiskGuard {

@@ -3,11 +3,13 @@
 use cg_format::ChunkAt;
 
 use super::base::Base;
-use crate::commit::submit::WriteBatch;
+use crate::api::world::World;
+use crate::commit::disk_guard::Reserve;
+use crate::commit::submit::{Refused, WriteBatch, WriteTicket};
 use crate::commit::transaction::{Transaction, Tx, Writes};
 use crate::read::chunk::{LoadResult, LoadTicket, panicked};
 use crate::rt::answer::answer;
-use crate::rt::pool::caught;
+use crate::rt::pool::{catch_panic, caught};
 use crate::storage::error::Error;
 
 /// Calls a function with the places that a batch is known to touch: of each chunk, of the lowest and the highest chunk of
@@ -37,6 +39,30 @@ pub fn memory_bytes(batch: &WriteBatch) -> u64 {
 /// As a transaction of these writes, and those of the host's functions.
 pub fn write_batch(batch: &WriteBatch, tx: &mut Transaction<'_>) -> Result<(), Error> {
     batch.write_to(tx)
+}
+
+/// Checks that a world would take a batch now, if its queue has room. Waits for nothing.
+///
+/// # Errors
+/// As [`World::submit`], but for [`Error::Busy`].
+pub fn check_takes(world: &World, batch: &WriteBatch) -> Result<(), Error> {
+    world.rooms().commit.check_takes(batch, batch.memory_bytes(), Reserve::Leaves)
+}
+
+/// As [`World::submit`] of a batch whose caller was promised its commit: it may use the room of the disk that is to stay free.
+///
+/// # Errors
+/// As [`World::submit`], but for [`Error::LowDiskSpace`].
+pub fn submit_promised(world: &World, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
+    world.rooms().commit.submit(batch, Reserve::Uses)
+}
+
+/// Accepts a batch by a function. Its panic, which is one of the host's code, is an error that refuses the batch.
+///
+/// # Errors
+/// Those of the function.
+pub fn accepting<T>(accept: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    catch_panic("accepting what was submitted", accept)
 }
 
 /// Takes from a transaction what it has written.

@@ -46,7 +46,8 @@ use cg_format::lineage::{HistoryPoint, Lineage};
 
 use crate::api::read_view::ReadView;
 use crate::api::world::World;
-use crate::commit::transaction::Tx;
+use crate::commit::disk_guard::Reserve;
+use crate::commit::transaction::{Committed, Transaction, Tx};
 #[cfg(feature = "rocks")]
 use crate::engine::{Access, RocksEngine, RocksOptions};
 use crate::engine::{CommitSeq, Engine, EngineError};
@@ -57,7 +58,7 @@ use crate::storage::error::Error;
 use crate::storage::error::OpenError;
 use crate::storage::history::{self, HistoryEngine};
 use crate::storage::object_key::ObjectKey;
-use crate::storage::options::WorldOptions;
+use crate::storage::options::{Durability, WorldOptions};
 use crate::storage::resources::Resources;
 
 /// A transaction of a store that has written nothing yet.
@@ -84,6 +85,27 @@ pub const fn store_of_mut<S>(tx: &mut Tx<S>) -> &mut S {
 /// Has a transaction write this, and nothing that it wrote before.
 pub fn replace_writes<S: TxStore>(tx: &mut Tx<S>, writes: Writes) {
     tx.write_all(writes);
+}
+
+/// As [`World::transaction_at`], of a commit without which others are not whole, or that was promised: it may use the room of
+/// the disk that is to stay free.
+///
+/// # Errors
+/// As [`World::transaction_at`], but for [`Error::LowDiskSpace`].
+pub fn promised_transaction<T, X: From<Error>>(
+    world: &World,
+    durability: Durability,
+    body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
+) -> Result<Committed<T>, X> {
+    world.rooms().commit.transaction(durability, Reserve::Uses, body)
+}
+
+/// Checks that a world's disk has room for a commit.
+///
+/// # Errors
+/// [`Error::LowDiskSpace`] if it has not.
+pub fn check_room(world: &World) -> Result<(), Error> {
+    world.rooms().commit.check_room()
 }
 
 /// Writes an object at the version that it has elsewhere, or deletes it.

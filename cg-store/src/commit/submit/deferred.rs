@@ -104,8 +104,11 @@ impl Deferred {
             return known.wait();
         }
         self.layer.apply()?;
-        // A function of the host that waits for its own batch gets no outcome.
-        self.take().map_or(Err(Error::Closed), DeferredOutcome::wait)
+        if let Some(known) = self.take() {
+            return known.wait();
+        }
+        // It waits for a closure, or for a function of the host, that this thread runs.
+        Err(if matches!(*self.state.lock(), State::Over) { Error::Closed } else { Error::Nested })
     }
 
     fn take(&self) -> Option<DeferredOutcome> {

@@ -34,6 +34,7 @@ use std::task::Waker;
 
 use cg_format::ChunkAt;
 
+use crate::commit::disk_guard::Reserve;
 use crate::commit::queue::Submitted;
 use crate::commit::state::CommitState;
 use crate::commit::transaction::accept_reserved;
@@ -71,9 +72,10 @@ type Accepted = (Arc<Submitted>, Option<Waker>);
 
 impl CommitState {
     /// See [`World::submit`](crate::World::submit).
-    pub(crate) fn submit(&self, batch: WriteBatch) -> Result<WriteTicket, Box<Refused>> {
+    pub(crate) fn submit(&self, batch: WriteBatch, reserve: Reserve) -> Result<WriteTicket, Box<Refused>> {
         let bytes = batch.memory_bytes();
-        if let Err(error) = self.prepare_to_accept(&batch, bytes) {
+        let takes = self.check_takes(&batch, bytes, reserve).and_then(|()| self.start_accepting());
+        if let Err(error) = takes {
             return Err(Refused::of(error, batch));
         }
         let outcome =
@@ -81,18 +83,20 @@ impl CommitState {
         Ok(WriteTicket::waiting(&self.ticket_issuer, outcome))
     }
 
-    /// Checks that the world takes a batch, and starts the threads that it needs.
-    fn prepare_to_accept(&self, batch: &WriteBatch, bytes: u64) -> Result<(), Error> {
+    /// Checks that the world takes a batch, of so many bytes, if its queue has room. Waits for nothing.
+    ///
+    /// # Errors
+    /// [`Error::Closed`], [`Error::LowDiskSpace`], and why the world takes no commits.
+    pub(crate) fn check_takes(&self, batch: &WriteBatch, bytes: u64, reserve: Reserve) -> Result<(), Error> {
         self.shared.check_open()?;
         let engine = self.shared.engine()?;
         if engine.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
         }
-        if batch.puts_anything() {
+        if reserve == Reserve::Leaves && batch.puts_anything() {
             self.disk_guard.check(&*engine, bytes)?;
         }
-        drop(engine);
-        self.start_accepting()
+        Ok(())
     }
 
     /// Accepts or refuses everything that was submitted before this call.

@@ -172,7 +172,8 @@ impl WriteTicket {
     /// The error with which a [transaction](crate::World::transaction) of these writes would be refused: nothing of it
     /// was written. [`Error::Closed`] if the world was closed before the batch could be accepted. If the world is open
     /// but takes no commits, the reason: the batch waits, and is accepted when the world is
-    /// [resumed](crate::World::resume).
+    /// [resumed](crate::World::resume). [`Error::Nested`] where it would wait for its own thread: in the closure of a
+    /// transaction that the batch comes after.
     pub fn wait(self) -> Result<Committed<()>, Error> {
         match &self.0 {
             Kind::World(queued) => queued.wait(),

@@ -6,6 +6,7 @@ use super::Transaction;
 use super::prepare::prepare;
 use super::world::WorldReads;
 use crate::commit::commit_log::Committing;
+use crate::commit::disk_guard::Reserve;
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
 use crate::engine::{CommitSeq, Level};
@@ -40,7 +41,7 @@ pub(crate) fn accept_reserved(
     say: impl Fn(&mut Transaction<'_>) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     loop {
-        let mut tx = Transaction::begin(world)?;
+        let mut tx = Transaction::begin(world, Reserve::Uses)?;
         let accepted = match say(&mut tx) {
             Ok(()) => accept(tx, Admission::Reserved),
             // Another commit may have led to it.
@@ -66,7 +67,7 @@ fn accept(tx: Transaction<'_>, room: Admission) -> Result<u64, Error> {
         if let Some(conflict) = locked.as_ref().and_then(|committing| conflict(&tx, committing)) {
             return Err(conflict);
         }
-        let prepared = prepare(world, &tx.writes, room);
+        let prepared = prepare(world, &tx.writes, room, tx.store.reserve);
         let committing = locked.unwrap_or_else(|| world.log.commit());
         let prepared = prepared.map_err(|error| refusal(&tx.store, &committing, error))?;
         if let Some(conflict) = conflict(&tx, &committing) {

@@ -9,6 +9,7 @@ use super::logged::logged;
 use super::ownership::resolve_ownership;
 use super::rows::Rows;
 use super::values::{changed_objects, changed_records};
+use crate::commit::disk_guard::Reserve;
 use crate::commit::queue::Admission;
 use crate::commit::state::CommitState;
 use crate::kinds::kind::{self, Kind as _};
@@ -29,7 +30,12 @@ pub(crate) struct Prepared {
 }
 
 /// Converts the writes of a transaction into the changes of its commit.
-pub(super) fn prepare(world: &CommitState, writes: &Writes, room: Admission) -> Result<Prepared, Error> {
+pub(super) fn prepare(
+    world: &CommitState,
+    writes: &Writes,
+    room: Admission,
+    reserve: Reserve,
+) -> Result<Prepared, Error> {
     let since = world.log.published();
     let catalog = world.shared.registry.catalog();
     let limits = *world.shared.limits.read();
@@ -57,7 +63,7 @@ pub(super) fn prepare(world: &CommitState, writes: &Writes, room: Admission) -> 
     Counters::add(&world.shared.counters.saves_elided, resolved.unchanged.len() as u64);
     check(&changes, &limits)?;
     let max_bytes = changes.max_rows_bytes();
-    let limit_bytes = world.room_for(max_bytes, room != Admission::Reserved && changes.puts_anything())?;
+    let limit_bytes = world.room_for(max_bytes, reserve == Reserve::Leaves && changes.puts_anything())?;
     // The thread that writes the queue encodes what fits into a batch.
     let encode_now = room == Admission::Bypass || max_bytes > limit_bytes;
     let rows = (encode_now && !changes.is_empty()).then(|| world.encode(&changes));

@@ -15,6 +15,7 @@ use super::Committed;
 use super::commit::{commit, conflict_now, refusal};
 use super::tx::Tx;
 use crate::commit::commit_log::Begun;
+use crate::commit::disk_guard::Reserve;
 use crate::commit::state::CommitState;
 use crate::kinds::object::StoredObject;
 use crate::kinds::property::Property;
@@ -96,6 +97,8 @@ pub struct WorldReads<'w> {
     pub(super) begun: Begun<'w>,
     pub(super) reads: BTreeSet<ConflictKey>,
     pub(super) listings: Vec<Listing>,
+    /// What the commit does with the room of the disk that is to stay free.
+    pub(super) reserve: Reserve,
 }
 
 /// A box whose stored chunks a transaction has listed. The set of chunks must not change before it commits.
@@ -156,11 +159,14 @@ impl ValueStore for WorldReads<'_> {
 }
 
 impl<'w> Transaction<'w> {
-    pub(super) fn begin(world: &'w CommitState) -> Result<Self, Error> {
+    pub(super) fn begin(world: &'w CommitState, reserve: Reserve) -> Result<Self, Error> {
         world.shared.check_open()?;
         let begun = world.log.begin();
         let catalog = world.shared.registry.catalog();
-        Ok(Self::new(WorldReads { world, begun, reads: BTreeSet::new(), listings: Vec::new() }, catalog))
+        Ok(Self::new(
+            WorldReads { world, begun, reads: BTreeSet::new(), listings: Vec::new(), reserve },
+            catalog,
+        ))
     }
 }
 
@@ -202,12 +208,13 @@ impl CommitState {
     pub(crate) fn transaction<T, X: From<Error>>(
         &self,
         durability: Durability,
+        reserve: Reserve,
         body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
     ) -> Result<Committed<T>, X> {
         let _running = self.transactions.start("a transaction");
         let _on_this_thread = ReentryGuard::enter_once(Doing::Transaction, self).ok_or(Error::Nested)?;
         self.apply_submitted()?;
-        let mut tx = Transaction::begin(self)?;
+        let mut tx = Transaction::begin(self, reserve)?;
         let value = body(&mut tx)?;
         let seq = commit(tx, durability)?;
         Ok(Committed::new(self.weak_world.clone(), value, seq))
@@ -262,7 +269,7 @@ impl CommitState {
         durability: Durability,
         body: impl FnOnce(&mut Transaction<'_>) -> Result<T, X>,
     ) -> Result<Committed<T>, Failed<X>> {
-        self.transaction(durability, |tx| {
+        self.transaction(durability, Reserve::Leaves, |tx| {
             body(tx).map_err(|error| match conflict_now(tx) {
                 Some(conflict) => Failed::Store(conflict),
                 None => Failed::Refused(error),

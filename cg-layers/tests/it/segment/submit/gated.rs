@@ -18,6 +18,8 @@ pub(super) enum Opening {
     Opens,
     Waits,
     Fails,
+    /// The one at this x.
+    FailsAt(i64),
 }
 
 #[derive(Clone)]
@@ -34,8 +36,12 @@ struct Gate {
 
 impl Gated {
     pub(super) fn new() -> Self {
+        Self::over(Crashing::new())
+    }
+
+    pub(super) fn over(inner: Crashing) -> Self {
         let gate = Gate { state: Mutex::new((Opening::Opens, 0)), changed: Condvar::new() };
-        Self { inner: Crashing::new(), gate: Arc::new(gate) }
+        Self { inner, gate: Arc::new(gate) }
     }
 
     pub(super) fn open(&self, is_new: bool) -> SegmentedWorld<Self> {
@@ -67,11 +73,11 @@ impl Gated {
         self.inner.remove(segment).expect("is forgotten");
     }
 
-    fn pass(&self) -> Result<(), Error> {
+    fn pass(&self, segment: SegmentPos) -> Result<(), Error> {
         let mut state = self.gate.state.lock();
         state.1 += 1;
         self.gate.changed.wait_while(&mut state, |(opening, _)| *opening == Opening::Waits);
-        if state.0 == Opening::Fails {
+        if [Opening::Fails, Opening::FailsAt(segment.x)].contains(&state.0) {
             let source = io::Error::other("the disk is not reachable");
             return Err(OpenError::Io { action: "open", path: "segment".into(), source }.into());
         }
@@ -94,7 +100,7 @@ impl SegmentHome for Gated {
         names: Arc<Catalog>,
         options: &WorldOptions,
     ) -> Result<World, Error> {
-        self.pass()?;
+        self.pass(segment)?;
         self.inner.create(segment, names, options)
     }
 
@@ -105,7 +111,7 @@ impl SegmentHome for Gated {
         check: &dyn Fn(&Catalog) -> Result<(), Error>,
         options: &WorldOptions,
     ) -> Result<World, Error> {
-        self.pass()?;
+        self.pass(segment)?;
         SegmentHome::open(&self.inner, segment, names, check, options)
     }
 
