@@ -121,7 +121,8 @@ fn has_in_root(root: &Root, key: &ConflictKey) -> Result<bool, Error> {
     Ok(!matches!(key, ConflictKey::Entity(_)) && Held::of(root.world(), key)?.is_live())
 }
 
-fn delete_all(world: &World, keys: &[ConflictKey]) -> Result<(), Error> {
+/// Deletes what a world has of keys, in one synced commit.
+pub(super) fn delete_all(world: &World, keys: &[ConflictKey]) -> Result<(), Error> {
     if keys.is_empty() {
         return Ok(());
     }

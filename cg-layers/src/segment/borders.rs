@@ -13,6 +13,7 @@ use super::error::SegmentError;
 use super::held::Held;
 use super::home::SegmentHome;
 use super::open::OpenSegments;
+use super::placed::Placed;
 use super::pos::SegmentPos;
 use super::putting::Putting;
 use super::rows::{transfer_property, whole};
@@ -33,6 +34,8 @@ pub(super) struct Borders<H> {
     pub(super) putting: Putting,
     /// Keys that segments have deleted and whose places the root still stores.
     pub(super) deleted: Mutex<BTreeMap<SegmentPos, Vec<ConflictKey>>, rank::SegmentDeleted>,
+    /// Places that keys got while the world is copied.
+    pub(super) placed: Placed,
     /// A transfer failed, and its record may be stored. It is finished before the next one begins.
     unfinished: AtomicBool,
 }
@@ -46,6 +49,7 @@ impl<H: SegmentHome> Borders<H> {
             stuck: Mutex::default(),
             putting: Putting::default(),
             deleted: Mutex::default(),
+            placed: Placed::default(),
             unfinished: AtomicBool::default(),
         }
     }
@@ -67,6 +71,11 @@ impl<H: SegmentHome> Borders<H> {
     /// Keeps others from putting and looking up entities.
     pub(super) fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.crossing.write()
+    }
+
+    /// As [`close`](Self::close), if that needs no wait.
+    pub(super) fn try_close(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.crossing.try_write()
     }
 
     /// Transfers that wait because the row of the entity is damaged.

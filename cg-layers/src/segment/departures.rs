@@ -78,7 +78,9 @@ impl<H: SegmentHome> Transfers<H> {
     fn depart_from(&self, segment: SegmentPos, ids: &[RecordId]) -> Result<(), Error> {
         self.open().with_stored(segment, |world| {
             world.transaction_at(Durability::Safe, |tx| {
-                ids.iter().for_each(|id| tx.delete_record(*id));
+                for id in ids {
+                    tx.delete_record(*id);
+                }
                 Ok::<_, Error>(())
             })
         })?;

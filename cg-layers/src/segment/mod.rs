@@ -18,7 +18,7 @@
 //! | `GameTime` | the time and the players that segments were told last | what a segment is told when it is opened |
 //! | `OpenSegments` | the home, a slot for each segment that is used, and the one before it | calls with a segment's world |
 //! | `Ticks` | the segment that had the last turn | ticks over all open segments |
-//! | `Borders` | the locks of transfers, and what is being put or was deleted | whether an entity may be put, and where it is |
+//! | `Borders` | the locks of transfers, and what is being put, was deleted, or got a place while the world is copied | whether an entity may be put, and where it is |
 //! | `Transfers` | `OpenSegments` and `Borders` | transfers, and reads that see none half done |
 //! | `Submissions` | batches that wait for their segments | submissions, and that every call sees what was submitted before it |
 //!
@@ -58,6 +58,7 @@ mod parts;
 mod pending;
 mod pins;
 mod place;
+mod placed;
 mod places;
 mod pos;
 mod putting;

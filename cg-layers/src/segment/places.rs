@@ -14,7 +14,7 @@ use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
 use cg_store::layer::{Base as _, ObjectWrite, RwLockReadGuard, Writes};
 use cg_store::objects::{ObjectKey, StoredObject};
-use cg_store::{Durability, Error};
+use cg_store::{Durability, Error, World};
 
 use super::borders::Borders;
 use super::error::SegmentError;
@@ -27,6 +27,8 @@ use super::rows::place_property;
 
 /// At most this many places are remembered for each segment; the others stay in the root.
 const REMEMBERED: usize = 4096;
+/// So many are deleted at once: meanwhile no thread puts or looks up anything.
+const AT_ONCE: usize = 64;
 
 /// A transaction puts or deletes keys until this is dropped: none is transferred, and no other segment puts those.
 pub(super) struct Put<'b> {
@@ -105,6 +107,7 @@ impl<H: SegmentHome> Borders<H> {
         }
         if !free.is_empty() {
             root.claim(&free)?;
+            self.placed.note(free.into_iter().map(|(key, _, place)| (key, place)));
         }
         Ok(deleted)
     }
@@ -138,13 +141,13 @@ impl<H: SegmentHome> Borders<H> {
         Ok(Free { place, deleted })
     }
 
-    /// Deletes the places of keys from the root, unless the segment contains them. Their deletion must be durable, and the
-    /// caller keeps others from putting any. After a crash before this, places stay in the root and mean nothing.
+    /// Deletes the places of keys from the root if they name a segment. It does not contain the keys, their deletion is durable,
+    /// and the caller keeps others from putting any. After a crash before this, places stay in the root and mean nothing.
     fn unclaim(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<(), Error> {
         let root = self.open().root();
         let mut gone = Vec::new();
         for key in keys {
-            if self.held(segment, key)?.is_absent() && root.segment_with(key)? == Some(segment) {
+            if root.segment_with(key)? == Some(segment) {
                 gone.push((place_property(key)?, None));
             }
         }
@@ -154,52 +157,73 @@ impl<H: SegmentHome> Borders<H> {
     /// Deletes the places in a deleted segment from the root. Costs a scan of all places.
     pub(super) fn forget_places_of(&self, segment: SegmentPos) -> Result<(), Error> {
         let _no_thread_puts = self.close();
-        let keys = self.open().root().keys_of(segment)?;
-        self.unclaim(segment, &keys)
+        let mut gone = Vec::new();
+        for key in self.open().root().keys_of(segment)? {
+            // It may have been created again.
+            if self.held(segment, &key)?.is_absent() {
+                gone.push(key);
+            }
+        }
+        self.unclaim(segment, &gone)
     }
 
-    /// Remembers what a segment has deleted, and deletes the places that can be deleted now.
+    /// Remembers what a segment has deleted, and deletes some places that can be deleted now.
     pub(super) fn purge_later(&self, segment: SegmentPos, keys: Vec<ConflictKey>) {
         let mut deleted = self.deleted.lock();
         let of_segment = deleted.entry(segment).or_default();
         of_segment.extend(keys);
         of_segment.truncate(REMEMBERED);
         drop(deleted);
-        self.forget_left();
+        self.forget_left(1);
     }
 
-    /// Deletes the places of what was deleted in segments that can lose no commit any more. Places that stay are harmless.
-    pub(super) fn forget_left(&self) {
+    /// Deletes the places of what was deleted in segments that can lose no commit any more, so many times [`AT_ONCE`] for each
+    /// segment at most. Waits for no other thread. Places that stay are harmless.
+    pub(super) fn forget_left(&self, times: usize) {
         let left = std::mem::take(&mut *self.deleted.lock());
-        for (segment, keys) in left {
-            match self.forget_left_of(segment, &keys) {
-                Ok(true) => {}
-                Ok(false) => self.deleted.lock().entry(segment).or_default().extend(keys),
-                Err(error) => {
-                    tracing::debug!(%error, %segment, "places of what was deleted stay in the root");
+        for (segment, mut keys) in left {
+            for _ in 0..times {
+                let some = keys.len().saturating_sub(AT_ONCE)..;
+                match self.forget_some_of(segment, &keys[some.clone()]) {
+                    Ok(true) => drop(keys.drain(some)),
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::debug!(%error, %segment, "places of what was deleted stay in the root");
+                        keys.clear();
+                    }
                 }
+                if keys.is_empty() {
+                    break;
+                }
+            }
+            if !keys.is_empty() {
+                self.deleted.lock().entry(segment).or_default().append(&mut keys);
             }
         }
     }
 
     /// Whether the places were deleted.
-    fn forget_left_of(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<bool, Error> {
+    fn forget_some_of(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<bool, Error> {
         // A closed segment is not opened for this: it can lose nothing, and is checked when it is used again.
-        let Some(slot) = self.open().find(segment) else { return Ok(false) };
-        let _no_thread_puts = self.close();
-        let world = slot.world.read_recursive();
-        let Some(world) = &*world else { return Ok(false) };
-        let mut gone = Vec::new();
-        for key in keys {
-            if Held::of(world, key)?.is_absent() {
-                gone.push(key.clone());
-            }
-        }
-        let metrics = world.metrics();
-        // Checked after the reads: if all commits are synced, no deletion that was read can be lost.
-        if metrics.last_synced < metrics.last_commit {
+        let is_synced = |world: &World| {
+            let metrics = world.metrics();
+            metrics.last_synced >= metrics.last_commit
+        };
+        if self.open().if_open(segment, is_synced) != Some(true) {
             return Ok(false);
         }
+        let Some(_no_thread_puts) = self.try_close() else { return Ok(false) };
+        let gone = self.open().if_open(segment, |world| {
+            let mut gone = Vec::new();
+            for key in keys {
+                if Held::of(world, key)?.is_absent() {
+                    gone.push(key.clone());
+                }
+            }
+            // After the reads: if all commits are synced, no deletion that was read can be lost.
+            Ok::<_, Error>(is_synced(world).then_some(gone))
+        });
+        let Some(gone) = gone.transpose()?.flatten() else { return Ok(false) };
         self.unclaim(segment, &gone)?;
         Ok(true)
     }

@@ -319,7 +319,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             Ok(())
         })?;
         flushed?;
-        parts.borders.forget_left();
+        parts.borders.forget_left(usize::MAX);
         applied.and_then(|()| parts.open.check_refusals())
     }
 

@@ -141,6 +141,8 @@ order! {
     SegmentPutting,
     /// Entities whose places in the root are to be deleted.
     SegmentDeleted,
+    /// Places that keys got since a copy of the world was begun.
+    SegmentPlaced,
     /// The worlds of segments in memory.
     SegmentHome,
     /// The number of threads that use a world, for which closing waits.

@@ -1,11 +1,13 @@
 //! Segmented worlds, in memory and on disk.
 
+mod copies;
 mod history;
 mod meanwhile;
 mod memory;
 mod merge;
 mod model;
 mod moved;
+mod places;
 mod refuse;
 mod staged;
 mod submit;

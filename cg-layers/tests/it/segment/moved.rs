@@ -170,9 +170,9 @@ fn a_record_that_is_changed_while_it_leaves_its_segment_is_in_one_place() {
         let [merged, acted] = merged_while(&home, &world, overlay, move || {
             within(&other, at, |tx| {
                 if is_deleted {
-                    tx.delete_record(id(1))
+                    tx.delete_record(id(1));
                 } else {
-                    tx.put_record(id(1), changed)
+                    tx.put_record(id(1), changed);
                 }
                 Ok(())
             })

@@ -1,11 +1,7 @@
-//! What is done with a segmented world as a whole: walks, pins, metrics and copies.
+//! What is done with a segmented world as a whole: walks, pins and metrics.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use cg_store::CheckpointFiles;
-use cg_store::verify::VerifyDepth;
 use cg_store::view::Area;
 
 use super::*;
@@ -141,89 +137,4 @@ fn metrics_are_of_each_segment_and_of_all() {
             Ok::<_, Error>(())
         })
         .expect("commits");
-}
-
-/// A copy that is taken while everything is written and entities are transferred is a whole world: every entity is in one
-/// place.
-#[test]
-fn a_copy_of_a_world_in_use_is_whole() {
-    let disk = Disk::new();
-    let (world, ids) = create(&disk);
-    let places = [-1, 0, 16, 32].map(|x| ids.at(x, 0, 0));
-    for (n, at) in (0..).zip(places) {
-        save(&world, at, filled(world.root(), ids.stone));
-        put(&world, n, ids.cow_in(at));
-    }
-    let copies = disk.root().join("copies");
-    let ends = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        let (world, ends) = (&world, &ends);
-        let is_over = || ends.load(std::sync::atomic::Ordering::Relaxed);
-        let moves = scope.spawn(move || {
-            for turn in (1..).take_while(|_| !is_over()) {
-                let (cow, to) = (turn % 4, places[(turn / 4 + turn % 4) % 4]);
-                world.transfer_entities([(uuid(cow as u128), ids.cow_in(to))]).expect("is transferred");
-            }
-        });
-        let writes = scope.spawn(move || {
-            for turn in (1_i64..).take_while(|_| !is_over()) {
-                save(world, ids.at(48 + 16 * (turn % 3), 1, 0), filled(world.root(), ids.glass));
-                let blocks = vec![BlockOffer::new(name(&format!("game:new{turn}")))];
-                world.register(&Registration { blocks, ..Registration::default() }).expect("registers");
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-        });
-        for copy in 0..4 {
-            world.checkpoint(copies.join(copy.to_string()), CheckpointFiles::Linked).expect("copies");
-        }
-        ends.store(true, std::sync::atomic::Ordering::Relaxed);
-        for thread in [moves, writes] {
-            thread.join().expect("no panic");
-        }
-    });
-    for copy in 0..4 {
-        let dir = copies.join(copy.to_string());
-        let report = SegmentedWorld::verify(&dir, VerifyDepth::Full, &options(), &[], |_| {}).expect("opens");
-        assert!(report.is_ok(), "{report:?}");
-        let one = SegmentedWorld::open(&dir, &[], &segments()).expect("opens");
-        let mut homes = BTreeMap::new();
-        one.segments()
-            .for_each_entity(|met| {
-                let (id, cow) = met.expect("is sound");
-                assert!(homes.insert(id, cow.owner).is_none(), "{id} is in two places");
-                ControlFlow::<()>::Continue(())
-            })
-            .expect("walks");
-        assert_eq!(homes.keys().copied().collect::<Vec<_>>(), [0, 1, 2, 3].map(uuid));
-        for (id, owner) in homes {
-            assert_eq!(one.entity(id).expect("reads").map(|cow| cow.owner), Some(owner));
-        }
-        for at in places {
-            assert_eq!(block(&one, at), Some(ids.stone));
-        }
-    }
-    let full = world.checkpoint(copies.join("0"), CheckpointFiles::Linked).expect_err("is not empty");
-    assert!(matches!(full, Error::Open(cg_store::OpenError::NotEmpty { .. })), "{full}");
-}
-
-#[test]
-fn a_copy_that_fails_is_removed() {
-    let disk = Disk::new();
-    let (world, ids) = create(&disk);
-    save(&world, ids.at(0, 0, 0), filled(world.root(), ids.stone));
-    save(&world, ids.at(16, 0, 0), filled(world.root(), ids.stone));
-    world.close().expect("closes");
-    drop(world);
-    let world = open(&disk);
-    std::fs::remove_dir_all(dir(&disk).join("segments").join("0.1.0.0")).expect("is lost");
-    let copy = disk.root().join("copy");
-    let error = world.checkpoint(&copy, CheckpointFiles::Copied).expect_err("a segment is lost");
-    assert!(matches!(error.layer(), Some(SegmentError::Lost { .. })), "{error}");
-    assert_eq!(std::fs::read_dir(&copy).expect("was made").count(), 0);
-    world.segments().delete(segment(&ids, 1)).expect("deletes");
-    world.checkpoint(&copy, CheckpointFiles::Copied).expect("copies");
-    assert_eq!(
-        block(&SegmentedWorld::open(&copy, &[], &segments()).expect("opens"), ids.at(0, 0, 0)),
-        Some(ids.stone)
-    );
 }
