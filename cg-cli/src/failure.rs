@@ -16,7 +16,7 @@ use cg_map::MapError;
 use cg_snapshot::schem::SchemError;
 use cg_snapshot::{CaptureError, RestoreError, SnapshotError};
 use cg_store::engine::{EngineError, ErrorKind};
-use cg_store::error::{Location, NotResumed};
+use cg_store::error::{ArchiveError, Location, NotResumed};
 use cg_store::{OpenError, directory};
 
 /// Code by which scripts tell failures apart. A code never changes.
@@ -133,6 +133,13 @@ impl Code {
         });
         if let Some(error) = store {
             return Some(Self::of_store(error));
+        }
+        if let Some(error) = error.downcast_ref::<ArchiveError>() {
+            return match error {
+                ArchiveError::Store(error) => Some(Self::of_store(error)),
+                ArchiveError::Io(error) => Self::of_io(error),
+                _ => Some(Self::Damaged),
+            };
         }
         if let Some(error) = error.downcast_ref::<RestoreError<Store>>() {
             return match error {
@@ -287,6 +294,12 @@ impl Failure {
 
 impl From<cg_store::Error> for Failure {
     fn from(error: cg_store::Error) -> Self {
+        Self::failed(error)
+    }
+}
+
+impl From<ArchiveError> for Failure {
+    fn from(error: ArchiveError) -> Self {
         Self::failed(error)
     }
 }

@@ -69,7 +69,15 @@ impl Output {
     ///
     /// A reader that has gone away, as in `cg dump … | head`, is no failure.
     pub(crate) fn print(&self, report: &(impl Serialize + Display)) -> Result<(), Failure> {
-        let mut out = io::stdout().lock();
+        self.print_to(io::stdout().lock(), report)
+    }
+
+    /// As [`print`](Self::print), on standard error: for a command whose standard output has other bytes.
+    pub(crate) fn print_beside(&self, report: &(impl Serialize + Display)) -> Result<(), Failure> {
+        self.print_to(io::stderr().lock(), report)
+    }
+
+    fn print_to(&self, mut out: impl io::Write, report: &(impl Serialize + Display)) -> Result<(), Failure> {
         let written = match self.format {
             Format::Text => Screen::new(&mut out).show(report),
             Format::Json => {

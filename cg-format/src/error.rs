@@ -92,6 +92,16 @@ pub enum Section {
     PackObjects,
     /// The end of a pack file: the number of parts and objects before it.
     PackEnd,
+    /// The first line of an archive.
+    ArchiveLine,
+    /// The head of an archive: its world, and the layouts of its rows.
+    ArchiveHead,
+    /// The frame around a part of an archive.
+    ArchivePart,
+    /// The rows of an archive.
+    ArchiveRows,
+    /// The end of an archive: the number of parts and rows before it.
+    ArchiveEnd,
     /// A versioned object.
     Object,
     /// A spatial record at a position in the world.
@@ -139,6 +149,11 @@ impl fmt::Display for Section {
             Self::PackPart => "pack part",
             Self::PackObjects => "pack objects",
             Self::PackEnd => "pack end",
+            Self::ArchiveLine => "archive line",
+            Self::ArchiveHead => "archive head",
+            Self::ArchivePart => "archive part",
+            Self::ArchiveRows => "archive rows",
+            Self::ArchiveEnd => "archive end",
             Self::Object => "object",
             Self::SpatialRecord => "spatial record",
             Self::Overlay => "overlay row",

@@ -19,6 +19,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "zstd"))]
 extern crate std;
 
+pub mod archive;
 pub mod area;
 pub mod chunk;
 pub mod cluster;

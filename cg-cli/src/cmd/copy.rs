@@ -1,7 +1,7 @@
 //! `cg copy`: a world in another place, between directories and databases.
 
 mod check;
-mod target;
+pub(super) mod target;
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments, what it does, and what it prints.
 
 mod accept_loss;
+mod archive;
 mod checkpoint;
 mod compact;
 mod completions;
@@ -22,6 +23,7 @@ mod prune;
 mod quarantine;
 mod records;
 mod registry;
+mod restore;
 mod schem;
 mod segments;
 mod settings;
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Checkpoint(checkpoint::Args),
     Compact(compact::Args),
     Copy(copy::Args),
+    Archive(archive::Args),
+    Restore(restore::Args),
     AcceptLoss(accept_loss::Args),
     #[command(subcommand)]
     Quarantine(quarantine::Command),
@@ -125,6 +129,8 @@ impl Command {
             Self::Checkpoint(args) => checkpoint::run(args, out),
             Self::Compact(args) => compact::run(args, out),
             Self::Copy(args) => copy::run(args, out),
+            Self::Archive(args) => archive::run(args, out),
+            Self::Restore(args) => restore::run(args, out),
             Self::AcceptLoss(args) => accept_loss::run(args, out),
             Self::Quarantine(command) => quarantine::run(command, out),
             Self::Schem(command) => schem::run(command, out),

@@ -1,4 +1,4 @@
-//! Copies of all sample worlds that fail at each of their parts, and go on.
+//! Copies of all sample worlds that fail at each of their parts, and go on; and their archives.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,14 +12,18 @@ use cg_store::engine::{
 use cg_store::prelude::*;
 use cg_store::view::{Area, Copied};
 
+use crate::archives::assert_is_archived;
 use crate::worlds;
 
 /// Each world is copied in about this many parts.
-const PARTS: u64 = 4;
+pub(crate) const PARTS: u64 = 4;
+
+/// Samples whose restores from an archive fail at each part; the others are restored once.
+const ARCHIVES_THAT_FAIL: usize = 4;
 
 /// When the load of a part fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fails {
+pub(crate) enum Fails {
     /// Before it is applied.
     Before,
     /// After it is applied: its answer is lost.
@@ -28,12 +32,12 @@ enum Fails {
 
 /// Rows that outlive the process that copies, which loads small parts until one fails.
 #[derive(Debug)]
-struct Failing {
-    rows: Arc<MemEngine>,
-    part_bytes: u64,
-    loads: Arc<AtomicU64>,
+pub(crate) struct Failing {
+    pub(crate) rows: Arc<MemEngine>,
+    pub(crate) part_bytes: u64,
+    pub(crate) loads: Arc<AtomicU64>,
     /// The number of the load that fails, counted from 1.
-    fails: Option<(u64, Fails)>,
+    pub(crate) fails: Option<(u64, Fails)>,
 }
 
 impl Engine for Failing {
@@ -70,10 +74,10 @@ impl Readable for Failing {
     delegate! { rows => get get_many get_slices scan_rows }
 }
 
-type Rows = Vec<(Family, Vec<u8>, Vec<u8>)>;
+pub(crate) type Rows = Vec<(Family, Vec<u8>, Vec<u8>)>;
 
 /// All rows but those that each place has for itself.
-fn rows(view: &dyn Readable) -> Rows {
+pub(crate) fn rows(view: &dyn Readable) -> Rows {
     let mut rows = Rows::new();
     for family in Family::ALL {
         let scanned = view.try_scan(family, ALL_KEYS, |key, row| {
@@ -155,6 +159,7 @@ fn a_copy_of_each_sample_that_fails_at_any_part_goes_on() {
         // Files of one kind of rows alone are imported with the others of their save.
         if import(&save, &world, &ImportOptions::default(), |_| {}).is_ok() {
             assert_goes_on_after_each_part(&world, &save);
+            assert_is_archived(&world, &save, copied < ARCHIVES_THAT_FAIL);
             copied += 1;
         }
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_raw_string_hashes, reason = "expect_test writes them")]
 
+mod archives;
 mod atomic;
 mod cmd;
 mod copies;

@@ -2,6 +2,7 @@
 #![allow(clippy::needless_raw_string_hashes, reason = "`UPDATE_EXPECT=1` writes them")]
 
 mod agree;
+mod archive;
 mod chunk;
 mod cluster;
 mod frame;

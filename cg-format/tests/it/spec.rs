@@ -3,6 +3,7 @@
 //!
 //! To add a layout: write the table, add its marker, add a line to [`layouts`].
 
+use cg_format::archive;
 use cg_format::cluster::{trace as trace_cluster, trace_group, trace_seed};
 use cg_format::delta::Delta;
 use cg_format::entity::Entity;
@@ -13,7 +14,7 @@ use cg_format::overlay::{ArenaRow, OverlayRow};
 use cg_format::record::RecordView;
 use cg_format::staged::{Intent, StagedOps};
 use cg_format::wire::Span;
-use cg_format::{ClusterTier, DecodeError, EntityId, Section, Space, chunk as chunks, frame, key};
+use cg_format::{ClusterTier, DecodeError, EntityId, Limits, Section, Space, chunk as chunks, frame, key};
 
 use crate::chunk::model::TestSchema;
 
@@ -57,6 +58,10 @@ fn layouts() -> Vec<Layout> {
     let overlays = traces("overlay", "row_", |_, bytes| OverlayRow::trace(bytes));
     let arenas = traces("overlay", "arena_", |_, bytes| ArenaRow::trace(bytes));
     let openings = traces("lineage", "row", |_, bytes| Lineage::trace_row(bytes));
+    let archives = traces("archive", "", |name, bytes| {
+        let (spans, answer) = archive::explain(bytes, Limits::default());
+        (spans, answer.map(drop).map_err(|fault| panic!("{name}: {fault}")))
+    });
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let packed = traces("opacity", "packed", |_, bytes| trace_stored(bytes));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
@@ -86,6 +91,11 @@ fn layouts() -> Vec<Layout> {
         of("opacity-packed-tile", &[Section::OpacityTile], packed),
         of("opacity-patch", &[Section::OpacityPatch], patches),
         of("lineage", &[Section::Lineage], openings),
+        of("archive-line", &[Section::ArchiveLine], archives.clone()),
+        of("archive-part", &[Section::ArchivePart], archives.clone()),
+        of("archive-head", &[Section::ArchiveHead], archives.clone()),
+        of("archive-rows", &[Section::ArchiveRows], archives.clone()),
+        of("archive-end", &[Section::ArchiveEnd], archives),
         of("overlay-row", &[Section::Overlay], overlays),
         of("overlay-arena", &[Section::Overlay], arenas),
     ]

@@ -1,60 +1,13 @@
 //! Copying all rows of a world into an empty engine.
-//!
-//! The copy is of one state. Rows come in the order of families and keys. Each part that is loaded stores with its rows
-//! how far it came and the digest of all rows so far, so that an interrupted copy is continued behind the last row. To
-//! continue, the rows before it are read again: maintenance moves rows from one family to another without a commit.
-//! A thread reads the next part while one is stored.
-//!
-//! **Invariant**: parts are stored in order, one after the other. After one that fails none is stored.
-//! **Invariant**: the last part has the row of the newest commit and the state of a finished copy. An engine without it
-//! opens as no world.
 
 use std::ops::ControlFlow;
-use std::panic::resume_unwind;
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
 
-use cg_format::Space;
-use cg_format::frame::{Codec, Draft, Version};
 use cg_format::key::Family;
-use sha2::{Digest as _, Sha256};
 
 use crate::admin::Admin;
-use crate::engine::{
-    ALL_KEYS, Batch, COMMIT_SEQUENCE_KEY, CommitSeq, Engine, Level, Readable, ReadableExt as _, SealedRow,
-};
-use crate::storage::copy_mark::{CopyMark, STATE, StoredState};
-use crate::storage::directory::WorldFile;
-use crate::storage::error::{Error, OpenError};
-use crate::storage::location::Location;
-use crate::storage::meta::{IDENTITY, Identity, MetaRow, open_row};
-
-/// Rows are loaded in parts of this many bytes, or of half of what the engine takes if that is less. The rest is for the
-/// row that says how far the copy came.
-const MAX_PART_BYTES: u64 = 4 << 20;
-
-/// How far a copy has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Copied {
-    /// The commit whose rows are copied.
-    pub commit: CommitSeq,
-    /// The rows that this call copied.
-    pub row_count: u64,
-    /// Bytes of their keys and frames.
-    pub len_bytes: u64,
-    /// Whether the copy was begun by an earlier call, and continued.
-    pub is_continued: bool,
-}
-
-/// Where a copy keeps the identity of its world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeepsIdentity {
-    /// In a row.
-    InRows,
-    /// In `world.cg`.
-    InFile,
-}
+use crate::admin::load::{Check, Copied, KeepsIdentity, Original, RowSource, Visit, is_own, load_rows};
+use crate::engine::{ALL_KEYS, Engine, Readable, ReadableExt as _};
+use crate::storage::error::Error;
 
 impl Admin<'_> {
     /// See [`WorldBuilder::copy_over`](crate::WorldBuilder::copy_over).
@@ -62,233 +15,40 @@ impl Admin<'_> {
         &self,
         to: &dyn Engine,
         identity: KeepsIdentity,
-        mut progress: impl FnMut(&Copied),
+        progress: impl FnMut(&Copied),
     ) -> Result<Copied, Error> {
         let engine = self.commit.drained_engine()?;
         // Waits while a staged commit is rolled forward, so the copy has none to finish.
         let view = engine.snapshot()?;
-        let half = |at: &Location| Error::from(OpenError::HalfCreated { at: at.clone() });
-        let Some(end) = view.get(Space::WorldMeta, COMMIT_SEQUENCE_KEY)? else {
-            return Err(half(&self.shared.location));
-        };
-        let end: Box<[u8]> = (*end).into();
-        let header = open_row(
-            Space::WorldMeta,
-            COMMIT_SEQUENCE_KEY,
-            &end,
-            || "the row of the newest commit",
-            |frame| Ok(frame.header()),
-        )?;
-        let version = Version { commit: header.version, lineage: header.lineage };
-        let commit = CommitSeq::new(version.commit);
-        let source = self.shared.file.identity();
-        let address = Location::Address(to.address());
-        let mut copied = Copied { commit, ..Copied::default() };
-        let begun = match STATE.get(to)? {
-            Some(StoredState::Copying(mark)) if (mark.source, mark.commit) == (source, commit) => Some(mark),
-            Some(StoredState::Creating | StoredState::Copying(_)) => return Err(half(&address)),
-            // An earlier call ended without an answer.
-            Some(StoredState::Copy) if is_copy_of(to, &self.shared.file, commit)? => {
-                to.sync()?;
-                return Ok(Copied { is_continued: true, ..copied });
-            }
-            Some(StoredState::Copy) => return Err(OpenError::NotEmpty { at: address }.into()),
-            None if to.last_commit() != CommitSeq::NONE || !to.is_empty()? => {
-                return Err(OpenError::NotEmpty { at: address }.into());
-            }
-            None => None,
-        };
-        copied.is_continued = begun.is_some();
-        let reader = Reader {
-            view: &*view,
-            source,
-            begun,
-            half: || half(&address),
-            part_bytes: MAX_PART_BYTES.min(to.caps().max_batch_bytes / 2),
-            digest: Digest::default(),
-            part: Part::default(),
-            copied,
-        };
-        let (mut last, copied) = thread::scope(|scope| {
-            // The reader waits until its part is taken, so memory has two.
-            let (give, parts) = sync_channel(0);
-            let reading = thread::Builder::new().name("cg-store-copy".into());
-            let reading = reading.spawn_scoped(scope, move || reader.read(&give));
-            let reading = reading.map_err(|error| OpenError::Threads { source: error.into() })?;
-            // When this ends by an error, the next part finds no taker, and the reader ends.
-            for Full { part, so_far } in parts {
-                to.load(part.rows)?;
-                progress(&so_far);
-            }
-            reading.join().unwrap_or_else(|panicked| resume_unwind(panicked))
-        })?;
-        if identity == KeepsIdentity::InRows {
-            last.push_meta(&IDENTITY, &self.shared.file, version);
-        }
-        last.push(Family::WorldMeta, COMMIT_SEQUENCE_KEY, &end);
-        last.push_meta(&STATE, &StoredState::Copy, Version::from(0));
-        to.load(last.rows)?;
-        if identity == KeepsIdentity::InFile {
-            forget_state(to)?;
-        }
-        to.sync()?;
-        progress(&copied);
-        Ok(copied)
+        let of = Original::of_view(&self.shared.file, &self.shared.location, &*view)?;
+        load_rows(OfView(&*view), &of, to, identity, progress)
     }
 }
 
-/// A part that is ready, and how far the copy has come with it.
-struct Full {
-    part: Part,
-    so_far: Copied,
-}
+/// The rows of one state.
+pub(crate) struct OfView<'v>(pub(crate) &'v dyn Readable);
 
-/// The rows of a copy, read in parts.
-struct Reader<'v, F> {
-    view: &'v dyn Readable,
-    source: Identity,
-    /// How far an earlier call came; `None` from the row after it on.
-    begun: Option<CopyMark>,
-    /// The error of a part that is of another state.
-    half: F,
-    part_bytes: u64,
-    digest: Digest,
-    part: Part,
-    copied: Copied,
-}
+impl RowSource for OfView<'_> {
+    type Error = Error;
 
-impl<F: Fn() -> Error> Reader<'_, F> {
-    /// Gives all parts but the last, which it returns. Ends early if nothing takes them any more.
-    fn read(mut self, give: &SyncSender<Full>) -> Result<(Part, Copied), Error> {
-        let view = self.view;
+    const CHECK: Option<Check<Error>> = None;
+
+    fn visit(&mut self, visit: &mut Visit<'_, Error>) -> Result<ControlFlow<()>, Error> {
         for family in Family::ALL {
-            let scanned = scan(view, family, |key, row| {
+            let ended = self.0.scan_uncached(family, ALL_KEYS, |key, row| {
                 if family == Family::WorldMeta && is_own(key) {
-                    return Ok(ControlFlow::Continue(()));
+                    return ControlFlow::Continue(());
                 }
-                self.add(family, key, row, give)
-            });
-            if scanned?.is_break() {
-                return Ok((self.part, self.copied));
-            }
-        }
-        if self.begun.is_some() {
-            return Err((self.half)());
-        }
-        Ok((self.part, self.copied))
-    }
-
-    /// Adds a row, after it gave the part before it if that is full.
-    fn add(
-        &mut self,
-        family: Family,
-        key: &[u8],
-        row: &[u8],
-        give: &SyncSender<Full>,
-    ) -> Result<ControlFlow<()>, Error> {
-        let len_bytes = (key.len() + row.len()) as u64;
-        let is_full = self.part.len_bytes > 0 && self.part.len_bytes + len_bytes > self.part_bytes;
-        if self.begun.is_none() && is_full && give.send(self.full()).is_err() {
-            return Ok(ControlFlow::Break(()));
-        }
-        self.digest.add(family, key, row);
-        match &self.begun {
-            // The row is there already.
-            Some(mark) if (mark.family, &mark.key[..]) != (family, key) => {}
-            // Rows that moved meanwhile would be missing, or twice there.
-            Some(mark) if mark.digest != self.digest.now() => return Err((self.half)()),
-            Some(_) => self.begun = None,
-            None => {
-                self.part.push(family, key, row);
-                self.copied.row_count += 1;
-                self.copied.len_bytes += len_bytes;
+                match visit(family, key, row) {
+                    Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                    Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+                    Err(error) => ControlFlow::Break(Err(error)),
+                }
+            })?;
+            if ended.transpose()?.is_some() {
+                return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
-    }
-
-    /// The part as it is, with the row that says how far the copy has come.
-    fn full(&mut self) -> Full {
-        let mut part = std::mem::take(&mut self.part);
-        if let Some(SealedRow { family, key, .. }) = part.rows.last() {
-            let (source, commit, family, key) = (self.source, self.copied.commit, *family, key.to_vec());
-            let mark = CopyMark { source, commit, digest: self.digest.now(), family, key };
-            part.push_meta(&STATE, &StoredState::Copying(mark), Version::from(0));
-        }
-        Full { part, so_far: self.copied }
-    }
-}
-
-/// Removes the row that says that the copy is one, where a file says it.
-pub(crate) fn forget_state(engine: &dyn Engine) -> Result<(), Error> {
-    let mut batch = Batch::new();
-    batch.delete(Space::WorldMeta, STATE.key);
-    engine.commit(batch.maintenance(), &[], Level::Process)?;
-    Ok(())
-}
-
-/// Whether a row of `worldMeta` is of the place, and not of the world: the copy gets its own.
-fn is_own(key: &[u8]) -> bool {
-    [COMMIT_SEQUENCE_KEY, IDENTITY.key.as_bytes(), STATE.key.as_bytes()].contains(&key)
-}
-
-/// Whether an engine has a finished copy of a commit of a world.
-fn is_copy_of(engine: &dyn Engine, file: &WorldFile, commit: CommitSeq) -> Result<bool, Error> {
-    let stored = IDENTITY.get(engine)?;
-    let is_same = stored.is_some_and(|stored| stored.identity() == file.identity());
-    Ok(is_same && engine.last_commit() == commit)
-}
-
-/// Visits the rows of a family until one fails or ends it.
-fn scan(
-    view: &dyn Readable,
-    family: Family,
-    mut visit: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, Error>,
-) -> Result<ControlFlow<()>, Error> {
-    let ended = view.scan_uncached(family, ALL_KEYS, |key, row| match visit(key, row) {
-        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-        Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
-        Err(error) => ControlFlow::Break(Err(error)),
-    })?;
-    Ok(ended.transpose()?.map_or(ControlFlow::Continue(()), ControlFlow::Break))
-}
-
-/// The digest of the rows so far.
-#[derive(Default)]
-struct Digest(Sha256);
-
-impl Digest {
-    fn add(&mut self, family: Family, key: &[u8], row: &[u8]) {
-        self.0.update([family.number()]);
-        for len_bytes in [key.len(), row.len()] {
-            self.0.update((len_bytes as u64).to_le_bytes());
-        }
-        self.0.update(key);
-        self.0.update(row);
-    }
-
-    fn now(&self) -> [u8; 32] {
-        self.0.clone().finalize().into()
-    }
-}
-
-/// Rows that are loaded together.
-#[derive(Default)]
-struct Part {
-    rows: Vec<SealedRow>,
-    len_bytes: u64,
-}
-
-impl Part {
-    fn push(&mut self, family: Family, key: &[u8], bytes: &[u8]) {
-        let row = SealedRow { family, key: key.into(), bytes: bytes.into() };
-        self.len_bytes += row.len_bytes();
-        self.rows.push(row);
-    }
-
-    fn push_meta<T>(&mut self, row: &MetaRow<T>, value: &T, version: Version) {
-        let draft = Draft::plain(Codec::None, 0, |out| (row.encode)(value, out));
-        let bytes = draft.seal(Space::WorldMeta, row.key.as_bytes(), version);
-        self.push(Family::WorldMeta, row.key.as_bytes(), &bytes);
     }
 }

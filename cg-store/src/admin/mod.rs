@@ -1,9 +1,11 @@
 //! Verification, counts, hashes and quarantine.
 
+pub(crate) mod archive;
 pub(crate) mod census;
 pub(crate) mod changes;
 pub(crate) mod copy;
 pub(crate) mod hash;
+pub(crate) mod load;
 pub(crate) mod quarantine;
 pub(crate) mod verify;
 

@@ -10,6 +10,7 @@ pub mod cache {
 
 pub mod error {
     //! Parts of errors.
+    pub use crate::admin::archive::ArchiveError;
     pub use crate::storage::error::{ConflictKey, Damage, DamageCause, NotResumed};
     pub use crate::storage::location::Location;
 }
@@ -78,8 +79,9 @@ pub mod verify {
 
 pub mod view {
     //! Reading many things of one state.
+    pub use crate::admin::archive::{Archived, DamagedRows};
     pub use crate::admin::changes::ChunkVersion;
-    pub use crate::admin::copy::Copied;
+    pub use crate::admin::load::Copied;
     pub use crate::api::read_view::ReadView;
     pub use crate::read::chunk::{Area, StoredChunk};
     pub use crate::read::iterate::StoredPlace;

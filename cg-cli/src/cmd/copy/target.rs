@@ -16,7 +16,7 @@ use crate::place::{Address, Place};
 
 /// The content of a place before a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum There {
+pub(in crate::cmd) enum There {
     /// It does not exist, or is empty.
     Nothing,
     /// A part of a copy, or a world whose making was cut short.
@@ -28,7 +28,7 @@ pub(super) enum There {
 }
 
 impl There {
-    pub(super) fn find(place: &Place) -> Result<Self, Error> {
+    pub(in crate::cmd) fn find(place: &Place) -> Result<Self, Error> {
         let is_empty = match place {
             Place::Directory(path) => match fs::read_dir(path) {
                 Ok(mut entries) => entries.next().is_none(),
@@ -71,7 +71,7 @@ impl There {
         Ok(self == Self::World(world.last_commit()) && copy.identity() == world.identity())
     }
 
-    pub(super) fn refusal(place: &Place) -> Error {
+    pub(in crate::cmd) fn refusal(place: &Place) -> Error {
         let at = match place {
             Place::Directory(path) => path.as_path().into(),
             Place::Address(address) => Location::Address(address.to_string()),

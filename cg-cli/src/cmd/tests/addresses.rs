@@ -28,8 +28,9 @@ const LOSS: &str = "a database is recovered by its own means; a host that goes o
 const ID: &str = "00000000-0000-0000-0000-000000000001";
 
 /// Every command with arguments, where `W` is the address.
-const ALL: [(&str, &str, Stance); 46] = [
+const ALL: [(&str, &str, Stance); 47] = [
     ("accept-loss", "W", Refuses(LOSS)),
+    ("archive", "W file", Works),
     ("checkpoint", "W dir", Refuses("use `cg copy`")),
     ("compact", "W", Refuses(VACUUM)),
     ("completions", "bash", NoWorld),
@@ -78,7 +79,8 @@ const ALL: [(&str, &str, Stance); 46] = [
 ];
 
 /// The rest of [`ALL`]. Of `verify`, the option `--arenas` is refused.
-const MORE: [(&str, &str, Stance); 9] = [
+const MORE: [(&str, &str, Stance); 10] = [
+    ("restore", "file W", Works),
     ("settings", "W name=x", Works),
     ("snapshot restore", "W name", Works),
     ("snapshot show", "W name", Works),

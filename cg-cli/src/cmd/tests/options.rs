@@ -164,8 +164,8 @@ fn a_dimension_is_named_the_same_way_everywhere() {
 #[test]
 fn room_on_the_disk_is_asked_for_where_something_is_written() {
     // What these write has no limit of its own.
-    const WITHOUT: [&str; 5] =
-        ["copy", "overlay salvage", "segments accept", "segments compact", "segments delete"];
+    const WITHOUT: [&str; 6] =
+        ["copy", "overlay salvage", "restore", "segments accept", "segments compact", "segments delete"];
     for (words, command) in commands() {
         let about =
             command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
@@ -179,7 +179,8 @@ fn room_on_the_disk_is_asked_for_where_something_is_written() {
 fn a_command_with_a_world_can_wait_for_it() {
     for (words, command) in commands() {
         let mut positions = command.get_positionals().map(|arg| arg.get_id().as_str());
-        let opens = positions.any(|id| id == "path" || id == "from") || words == "overlay salvage";
+        let opens = positions.any(|id| id == "path" || id == "from")
+            || ["overlay salvage", "restore"].contains(&&*words);
         let waits = options(&command).any(|arg| arg.get_long() == Some("wait"));
         assert_eq!(waits, opens, "`cg {words}`");
     }

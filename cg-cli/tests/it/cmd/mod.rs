@@ -1,6 +1,7 @@
 //! The `cg` binary on small worlds: what it prints, what it exits with, what it leaves alone.
 
 mod accept_loss;
+mod archive;
 mod checkpoint;
 mod codes;
 mod compact;
