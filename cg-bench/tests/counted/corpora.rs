@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "../../../fuzz/src/archive.rs"]
+mod archive;
 #[path = "../../../fuzz/src/budget.rs"]
 mod budget;
 #[path = "../../../fuzz/src/chunk.rs"]
@@ -50,7 +52,8 @@ mod trace;
 type Check = fn(&[u8]) -> bool;
 
 /// Every target in name order.
-const TARGETS: [(&str, Check); 20] = [
+const TARGETS: [(&str, Check); 21] = [
+    ("archive_read", archive::check),
     ("chunk_decode", chunk::check),
     ("cluster_decode", cluster::check),
     ("column_decode", column::check),
