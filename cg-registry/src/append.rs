@@ -1,4 +1,4 @@
-//! The five ways to add to a catalog, each with its checks. There are no others.
+//! The six ways to add to a catalog, each with its checks. There are no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use crate::component::{ComponentHistory, ComponentRow, Replaces, United};
 use crate::kind::ListKind;
 use crate::pack::{PackRow, RenameRow};
 use crate::schema::ComponentSpec;
+use crate::types::TypeRow;
 use crate::{Name, RegistryError};
 
 // Each checks first and changes afterwards, so an error leaves the catalog unchanged.
@@ -75,6 +76,7 @@ impl Catalog {
                 first: spec,
                 later,
                 replaces,
+                content: None,
                 replaced_by,
                 united,
             });
@@ -256,6 +258,22 @@ impl Catalog {
             }
         }
         self.lists[list.place()].unite(id, with);
+        Ok(())
+    }
+
+    /// Types never change a length, so they need no generation.
+    pub(crate) fn add_type_row(&mut self, row: TypeRow) -> Result<(), RegistryError> {
+        let at = self.type_rows.len() as u64;
+        let bad = |reason| RegistryError::Inconsistent { row: Row::ComponentTypes.name(), index: at, reason };
+        let (id, index) = (row.id(), row.id().index());
+        let known = self.tables.components.get(index).filter(|known| known.id == id);
+        let Some(known) = known else {
+            return Err(bad(format!("component {:#x} is unknown", row.component)));
+        };
+        row.content.check_shape(known.first.shape).map_err(|error| bad(error.to_string()))?;
+        let known = Arc::make_mut(&mut self.tables).components.get_mut(index).expect("found above");
+        known.content = Some(Arc::new(row.content.clone()));
+        self.type_rows.push(row);
         Ok(())
     }
 

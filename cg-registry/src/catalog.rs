@@ -12,6 +12,7 @@ use crate::pack::{PackRow, RenameRow};
 use crate::schema::ComponentSpec;
 use crate::shared::SharedVec;
 use crate::tables::Tables;
+use crate::types::{Content, TypeRow};
 use crate::view::Schema;
 use crate::{AppendOnlyList, Name};
 
@@ -46,6 +47,7 @@ pub struct Catalog {
     pub(crate) block_rows: SharedVec<BlockRow>,
     pub(crate) renames: Vec<RenameRow>,
     pub(crate) packs: Vec<PackRow>,
+    pub(crate) type_rows: Vec<TypeRow>,
     pub(crate) tables: Arc<Tables>,
     pub(crate) generation: u32,
 }
@@ -78,6 +80,7 @@ impl Catalog {
             block_rows: SharedVec::default(),
             renames: Vec::new(),
             packs: Vec::new(),
+            type_rows: Vec::new(),
             tables: Arc::default(),
             generation: 0,
         }
@@ -141,6 +144,16 @@ impl Catalog {
     /// The schema of a component in the newest generation.
     pub fn component_spec(&self, id: ComponentId) -> Option<&ComponentSpec> {
         self.tables.components.get(id.index()).filter(|found| found.id == id).map(|it| it.at(self.generation))
+    }
+
+    /// The type of the instances of this registration of a component; `None` if any bytes of its size are allowed.
+    pub fn types(&self, id: ComponentId) -> Option<&Content> {
+        self.tables.components.get(id.index()).filter(|found| found.id == id)?.content.as_deref()
+    }
+
+    /// Whether a component has a type.
+    pub const fn has_types(&self) -> bool {
+        !self.type_rows.is_empty()
     }
 
     /// The id of a kind of entity.
@@ -278,6 +291,7 @@ impl PartialEq for Catalog {
             && self.block_rows.iter().eq(other.block_rows.iter())
             && self.renames == other.renames
             && self.packs == other.packs
+            && self.type_rows == other.type_rows
     }
 }
 

@@ -6,6 +6,7 @@ use crate::codec::{self, Row};
 use crate::component::ComponentRow;
 use crate::kind::ListKind;
 use crate::pack::{PackRow, RenameRow};
+use crate::types::TypeRow;
 use crate::{Name, RegistryError};
 
 /// The length of each row of a catalog at one moment. A catalog only grows, so the lengths identify its state.
@@ -21,6 +22,7 @@ pub struct Changes {
     block_rows: Vec<BlockRow>,
     renames: Vec<RenameRow>,
     packs: Vec<PackRow>,
+    types: Vec<TypeRow>,
 }
 
 impl Changes {
@@ -31,6 +33,7 @@ impl Changes {
             && self.block_rows.is_empty()
             && self.renames.is_empty()
             && self.packs.is_empty()
+            && self.types.is_empty()
     }
 
     /// The first new id of a list, and the new names.
@@ -58,6 +61,11 @@ impl Changes {
         &self.packs
     }
 
+    /// The new records about types of components.
+    pub fn types(&self) -> &[TypeRow] {
+        &self.types
+    }
+
     /// The tail rows as (property name, bytes): only the new entries, one row for each list that grew.
     ///
     /// With these rows added to the stored ones, [`Catalog::decode`] returns the grown catalog. A store replaces them
@@ -73,6 +81,7 @@ impl Changes {
                 Row::BlockSchemas => encode_some(&self.block_rows, |rows| codec::encode_records(rows)),
                 Row::Renames => encode_some(&self.renames, |rows| codec::encode_records(rows)),
                 Row::PackRecords => encode_some(&self.packs, |rows| codec::encode_records(rows)),
+                Row::ComponentTypes => encode_some(&self.types, |rows| codec::encode_records(rows)),
             };
             out.extend(bytes.map(|bytes| (row.tail_name(self.first.of(row)), bytes)));
         }
@@ -104,6 +113,7 @@ impl Catalog {
             Row::BlockSchemas => self.block_rows.len(),
             Row::Renames => self.renames.len(),
             Row::PackRecords => self.packs.len(),
+            Row::ComponentTypes => self.type_rows.len(),
         };
         len as u64
     }
@@ -120,6 +130,7 @@ impl Catalog {
             block_rows: self.block_rows.iter().skip(skip(Row::BlockSchemas)).cloned().collect(),
             renames: self.renames.iter().skip(skip(Row::Renames)).cloned().collect(),
             packs: self.packs.iter().skip(skip(Row::PackRecords)).cloned().collect(),
+            types: self.type_rows.iter().skip(skip(Row::ComponentTypes)).cloned().collect(),
         }
     }
 
@@ -144,6 +155,7 @@ impl Catalog {
         changes.block_rows.iter().try_for_each(|row| grown.add_block_row(row.clone()))?;
         changes.renames.iter().try_for_each(|row| grown.add_rename(row.clone()))?;
         changes.packs.iter().for_each(|row| grown.add_pack(row.clone()));
+        changes.types.iter().try_for_each(|row| grown.add_type_row(row.clone()))?;
         *self = grown;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The bytes of a catalog: ten rows, each with tails until it is folded.
+//! The bytes of a catalog: ten rows, and one more if a component has a type, each with tails until it is folded.
 //!
 //! A list of names is `u64 count`, then per name `u32 length, UTF-8`. A list of records is `u64 format version = 1`,
 //! `u64 count`, then the records as bincode 2 writes them with fixed-width little-endian integers.
@@ -18,6 +18,7 @@ use crate::catalog::Catalog;
 use crate::component::ComponentRow;
 use crate::name::NamedError;
 use crate::pack::{PackRow, RenameRow};
+use crate::types::TypeRow;
 use crate::{Name, RegistryError};
 
 use fields::Fields;
@@ -53,12 +54,13 @@ fn decode_record<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), String
         DecodeError::UnexpectedVariant { found, .. } => format!("{found} is no number of a variant"),
         DecodeError::InvalidBooleanValue(found) => format!("{found} is neither 0 nor 1"),
         DecodeError::Utf8 { .. } => "a text in it is no UTF-8".into(),
+        DecodeError::OtherString(text) => text,
         other => other.to_string(),
     })
 }
 
 impl Catalog {
-    /// All ten complete rows as (property name, bytes). A store writes them when it creates a world, and replaces the
+    /// The complete rows as (property name, bytes): ten, and one more if a component has a type. A store writes them when it creates a world, and replaces the
     /// tails with them when it opens and closes one.
     pub fn encode_full(&self) -> Vec<(String, Vec<u8>)> {
         let bytes = |row| match row {
@@ -67,8 +69,10 @@ impl Catalog {
             Row::BlockSchemas => encode_records(self.block_rows.iter()),
             Row::Renames => encode_records(&self.renames),
             Row::PackRecords => encode_records(&self.packs),
+            Row::ComponentTypes => encode_records(&self.type_rows),
         };
-        Row::ALL.into_iter().map(|row| (row.name().into(), bytes(row))).collect()
+        let is_stored = |row: &Row| !row.is_optional() || self.row_len(*row) > 0;
+        Row::ALL.into_iter().filter(is_stored).map(|row| (row.name().into(), bytes(row))).collect()
     }
 
     /// Reads complete rows and tails, in any order. Other rows are skipped, so a store may pass its whole `worldMeta`.
@@ -126,6 +130,14 @@ impl Catalog {
                         catalog.add_pack(pack);
                         Ok(())
                     },
+                )?,
+                Row::ComponentTypes => load(
+                    &mut catalog,
+                    row,
+                    parts,
+                    |part, bytes| decode_records(part, bytes, None),
+                    |catalog, index| catalog.type_rows.get(index as usize).cloned(),
+                    Self::add_type_row,
                 )?,
             }
         }
@@ -185,6 +197,7 @@ pub fn trace(row_name: &str, bytes: &[u8]) -> (Vec<Span>, Result<(), RegistryErr
         Some((Row::BlockSchemas, _)) => decode_records::<BlockRow>(row_name, bytes, Some(&trace)).map(drop),
         Some((Row::Renames, _)) => decode_records::<RenameRow>(row_name, bytes, Some(&trace)).map(drop),
         Some((Row::PackRecords, _)) => decode_records::<PackRow>(row_name, bytes, Some(&trace)).map(drop),
+        Some((Row::ComponentTypes, _)) => decode_records::<TypeRow>(row_name, bytes, Some(&trace)).map(drop),
     });
     (trace.into_inner(), result)
 }
@@ -249,7 +262,7 @@ fn decode_records<T: DeserializeOwned + Fields>(
     let bad = |error| RegistryError::Bytes { row: row.into(), error };
     let mut reader = Reader::new(bytes, Section::Records).traced(trace);
     reader.version_u64("format version", FORMAT_VERSION).map_err(bad)?;
-    // The shortest record, a block without components, has 21 bytes.
+    // The shortest record, a type without fields, has 20 bytes.
     let count = read_count(&mut reader, "record count", "records", 20).map_err(bad)?;
     let mut out = Vec::new();
     for index in 0..count {

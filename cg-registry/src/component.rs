@@ -1,9 +1,12 @@
 //! The stored records about a component: one for each registration, and more when its default changes.
 
+use std::sync::Arc;
+
 use cg_format::{ComponentId, ComponentShape};
 use serde::{Deserialize, Serialize};
 
 use crate::schema::{ComponentSpec, Conversion, Field, SpecError};
+use crate::types::Content;
 
 /// A stored record about one component. The first one registers its shape, which never changes. A later one describes
 /// it anew, or makes it the next registration of a component of another name.
@@ -97,6 +100,8 @@ pub(crate) struct ComponentHistory {
     /// Later defaults and descriptions, ascending by generation.
     pub(crate) later: Vec<(u32, ComponentSpec)>,
     pub(crate) replaces: Option<Replaces>,
+    /// The type of its instances.
+    pub(crate) content: Option<Arc<Content>>,
     /// The registration that replaces this one.
     pub(crate) replaced_by: Option<ComponentId>,
     /// Registrations of other names that were united with this one; their `replaced_by` is this one.

@@ -41,6 +41,7 @@ mod register;
 pub mod schema;
 mod shared;
 mod tables;
+pub mod types;
 mod upgrade;
 mod view;
 

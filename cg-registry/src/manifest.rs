@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::Name;
 use crate::kind::ListKind;
 use crate::schema::{ComponentSpec, Field};
+use crate::types::{Content, Type, TypedField, one};
 
 /// All names that one pack (a mod, a plugin, the game itself) offers to a world.
 ///
@@ -88,6 +89,9 @@ pub struct ComponentOffer {
     /// The named parts in their order. They identify values when the layout changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<FieldOffer>,
+    /// What an instance of variable size is. Default: any bytes. The types of a fixed size are those of its fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
 }
 
 /// A named part of a component that a pack offers.
@@ -101,6 +105,12 @@ pub struct FieldOffer {
     /// Its bytes in a new instance. Default: zeros.
     #[serde(rename = "default", default, skip_serializing_if = "Option::is_none")]
     pub default_bytes: Option<HexBytes>,
+    /// Which bytes are allowed. Default: any.
+    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Type>,
+    /// The number of items of an array, each of an equal part of the width. Default: 1.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u32,
 }
 
 /// An entry that keeps its id and gets a new name. Both names find it afterwards.
@@ -178,12 +188,50 @@ impl BlockOffer {
 impl ComponentOffer {
     /// A component of fixed size with a default of zeros.
     pub const fn fixed(name: Name, width_bytes: u32) -> Self {
-        Self { name, size: Size::Fixed(width_bytes), default_bytes: None, fields: Vec::new() }
+        let size = Size::Fixed(width_bytes);
+        Self { name, size, default_bytes: None, fields: Vec::new(), content: None }
     }
 
     /// A component of variable size with an empty default.
     pub const fn variable(name: Name) -> Self {
-        Self { name, size: Size::Variable, default_bytes: None, fields: Vec::new() }
+        Self { name, size: Size::Variable, default_bytes: None, fields: Vec::new(), content: None }
+    }
+
+    /// The offer that registers a component with this schema and these types.
+    pub fn described(name: Name, spec: &ComponentSpec, types: Option<&Content>) -> Self {
+        let base = match spec.shape {
+            ComponentShape::Fixed { width_bytes } => Self::fixed(name, width_bytes),
+            ComponentShape::Variable => Self::variable(name),
+        };
+        let default_bytes = Some(HexBytes(spec.default_bytes.clone()));
+        let field = |field: &Field| FieldOffer::new(&field.name, field.width_bytes);
+        let with_type = |field: &TypedField| {
+            let (of, count) = (Some(field.of.clone()), field.count);
+            FieldOffer { of, count, ..FieldOffer::new(&field.name, field.width_bytes) }
+        };
+        match types {
+            Some(Content::Fields(fields)) => {
+                Self { default_bytes, fields: fields.iter().map(with_type).collect(), ..base }
+            }
+            content => {
+                let fields = spec.fields.iter().map(field).collect();
+                Self { default_bytes, fields, content: content.cloned(), ..base }
+            }
+        }
+    }
+
+    /// The types; `None` if none is offered, which agrees with any. They are not checked.
+    pub fn types(&self) -> Option<Content> {
+        if self.content.is_some() || self.fields.iter().all(|field| field.of.is_none()) {
+            return self.content.clone();
+        }
+        let with_type = |field: &FieldOffer| TypedField {
+            name: field.name.clone(),
+            width_bytes: field.width_bytes,
+            of: field.of.clone().unwrap_or_default(),
+            count: field.count,
+        };
+        Some(Content::Fields(self.fields.iter().map(with_type).collect()))
     }
 
     /// The schema with all defaults filled in. It is not checked.
@@ -220,6 +268,18 @@ impl ComponentOffer {
         }
         out
     }
+}
+
+impl FieldOffer {
+    /// A part without a type that holds zeros in a new instance.
+    pub fn new(name: impl Into<String>, width_bytes: u32) -> Self {
+        Self { name: name.into(), width_bytes, default_bytes: None, of: None, count: 1 }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to skip_serializing_if")]
+const fn is_one(value: &u32) -> bool {
+    *value == 1
 }
 
 const fn yes() -> bool {
@@ -404,7 +464,7 @@ mod tests {
     fn an_absurd_width_allocates_next_to_nothing() {
         let mut offer = ComponentOffer::fixed(Name::new("p:c").unwrap(), u32::MAX);
         assert!(offer.spec().default_bytes.len() <= 65_537);
-        let wide = FieldOffer { name: "a".into(), width_bytes: u32::MAX, default_bytes: None };
+        let wide = FieldOffer::new("a", u32::MAX);
         offer.fields = vec![wide.clone(), wide];
         assert!(offer.spec().default_bytes.len() <= 65_537);
         assert!(offer.spec().check().is_err());

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::{BlockId, ComponentId, ComponentShape, Dimension, EntityTypeId, SchemaView, SideKind};
 
-use crate::schema::{Field, SpecDiff, diff_specs};
+use crate::schema::{SpecDiff, diff_specs};
 use crate::{
-    BlockOffer, Catalog, ComponentOffer, ComponentSpec, FieldOffer, HexBytes, KeptComponents,
-    LOST_COMPONENTS, ListKind, Name, Registration, STALE,
+    BlockOffer, Catalog, ComponentOffer, ComponentSpec, KeptComponents, LOST_COMPONENTS, ListKind, Name,
+    Registration, STALE,
 };
 
 mod listed;
@@ -316,7 +316,7 @@ impl Names {
         Registration {
             components: components
                 .filter(|(_, it)| known.insert(&it.name))
-                .map(|(_, it)| offer(&it.name, &it.spec))
+                .map(|(_, it)| ComponentOffer::described(it.name.clone(), &it.spec, None))
                 .collect(),
             blocks: blocks
                 .map(|(_, block)| BlockOffer {
@@ -329,24 +329,6 @@ impl Names {
             sides: sides.map(|(_, name)| name.clone()).collect(),
             ..Registration::default()
         }
-    }
-}
-
-/// The offer that registers a component with this description.
-fn offer(name: &Name, spec: &ComponentSpec) -> ComponentOffer {
-    let base = match spec.shape {
-        ComponentShape::Fixed { width_bytes } => ComponentOffer::fixed(name.clone(), width_bytes),
-        ComponentShape::Variable => ComponentOffer::variable(name.clone()),
-    };
-    let field = |field: &Field| FieldOffer {
-        name: field.name.clone(),
-        width_bytes: field.width_bytes,
-        default_bytes: None,
-    };
-    ComponentOffer {
-        default_bytes: Some(HexBytes(spec.default_bytes.clone())),
-        fields: spec.fields.iter().map(field).collect(),
-        ..base
     }
 }
 

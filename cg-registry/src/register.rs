@@ -11,6 +11,7 @@ use crate::component::{ComponentRow, Replaces, id_at};
 use crate::kind::ListKind;
 use crate::manifest::{BlockOffer, ComponentOffer};
 use crate::schema::{ComponentSpec, SpecDiff, diff_specs};
+use crate::types::{Content, TypeRow};
 use crate::{Name, NameError, RegistryError};
 
 /// Names to be registered together.
@@ -55,7 +56,8 @@ impl Catalog {
         let mark = self.mark();
         for offer in &new.components {
             if self.list(ListKind::Components).id(offer.name.as_str()).is_none() {
-                self.register_component(offer.name.clone(), &offer.spec(), self.generation, None)?;
+                let id = self.register_component(offer.name.clone(), &offer.spec(), self.generation, None)?;
+                self.add_types(id, offer.types())?;
             }
         }
         for offer in &new.blocks {
@@ -75,16 +77,24 @@ impl Catalog {
     }
 
     fn check_registration(&self, new: &Registration) -> Result<(), RegistryError> {
-        let mut components: HashMap<&str, ComponentSpec> = HashMap::new();
+        let mut components: HashMap<&str, (ComponentSpec, Option<Content>)> = HashMap::new();
         for offer in &new.components {
-            let (name, spec) = (checked(&offer.name)?, offer.spec());
-            spec.check().map_err(|error| RegistryError::Spec { name: name.into(), error })?;
-            let registered = self.component_id(name).and_then(|id| self.component_spec(id)).cloned();
+            let (name, spec, types) = (checked(&offer.name)?, offer.spec(), offer.types());
+            let sound =
+                spec.check().and_then(|()| types.iter().try_for_each(|types| types.check_spec(&spec)));
+            sound.map_err(|error| RegistryError::Spec { name: name.into(), error })?;
+            let id = self.component_id(name);
+            let registered =
+                id.and_then(|id| Some((self.component_spec(id)?.clone(), self.types(id).cloned())));
             let known = registered.or_else(|| components.get(name).cloned());
-            if let Some(known) = known.filter(|known| diff_specs(known, &spec) != SpecDiff::Same) {
-                return Err(RegistryError::Differs { name: name.into(), registered: describe(&known) });
+            let differs = |(known_spec, known_types): &(ComponentSpec, Option<Content>)| {
+                diff_specs(known_spec, &spec) != SpecDiff::Same || types.is_some() && types != *known_types
+            };
+            if let Some((known, types)) = known.filter(differs) {
+                let registered = describe(&known, types.is_some());
+                return Err(RegistryError::Differs { name: name.into(), registered });
             }
-            components.insert(name, spec);
+            components.insert(name, (spec, types));
         }
         let mut blocks: HashMap<&str, &BlockOffer> = HashMap::new();
         for offer in &new.blocks {
@@ -107,7 +117,7 @@ impl Catalog {
     fn check_block(
         &self,
         offer: &BlockOffer,
-        offered: &HashMap<&str, ComponentSpec>,
+        offered: &HashMap<&str, (ComponentSpec, Option<Content>)>,
     ) -> Result<(), RegistryError> {
         let name = checked(&offer.name)?;
         for component in &offer.components {
@@ -171,6 +181,14 @@ impl Catalog {
         Ok(id)
     }
 
+    /// Records the type of a component, if one is offered that is not the recorded one.
+    pub(crate) fn add_types(&mut self, id: ComponentId, types: Option<Content>) -> Result<(), RegistryError> {
+        match types.filter(|types| self.types(id) != Some(types)) {
+            Some(content) => self.add_type_row(TypeRow { component: id.get(), content }),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn register_block(
         &mut self,
         name: Name,
@@ -196,10 +214,11 @@ pub(crate) fn checked(name: &Name) -> Result<&str, RegistryError> {
     }
 }
 
-fn describe(spec: &ComponentSpec) -> String {
+fn describe(spec: &ComponentSpec, has_types: bool) -> String {
     let shape = crate::schema::shape_text(spec.shape);
+    let types = if has_types { ", types" } else { "" };
     format!(
-        "{shape}, {} fields and default {}",
+        "{shape}, {} fields{types} and default {}",
         spec.fields.len(),
         crate::HexBytes(spec.default_bytes.clone())
     )

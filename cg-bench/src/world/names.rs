@@ -5,7 +5,7 @@
 //! `waterlogged=false` in layer 0 and has the water in layer 1. What is ours is named `cherrygrove:…`.
 
 use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind};
-use cg_registry::{BlockOffer, Catalog, ComponentOffer, FieldOffer, HexBytes, Name, Registration, Size};
+use cg_registry::{BlockOffer, Catalog, ComponentOffer, FieldOffer, HexBytes, Name, Registration};
 
 /// A name that [`Generator`](super::Generator) needs and the catalog does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,16 +214,14 @@ pub(super) fn registration() -> Registration {
 
 /// The component of one width whose parts have names.
 fn smelting() -> ComponentOffer {
-    let field = |name: &str, width_bytes| FieldOffer { name: name.into(), width_bytes, default_bytes: None };
+    let field = |name: &str, width_bytes| FieldOffer::new(name, width_bytes);
     ComponentOffer {
-        name: name(component::SMELTING),
-        size: Size::Fixed(8),
-        default_bytes: None,
         fields: vec![
             field("fuel_ticks", 2),
             field("done_ticks", 2),
             FieldOffer { default_bytes: Some(HexBytes(vec![1, 0, 0, 0])), ..field("experience", 4) },
         ],
+        ..ComponentOffer::fixed(name(component::SMELTING), 8)
     }
 }
 

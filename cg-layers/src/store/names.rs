@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use cg_format::{BlockId, ComponentShape, SchemaView as _};
-use cg_registry::{BlockOffer, Catalog, ComponentOffer, FieldOffer, HexBytes, ListKind, Registration, Size};
+use cg_format::{BlockId, SchemaView as _};
+use cg_registry::{BlockOffer, Catalog, ComponentOffer, ListKind, Registration};
 use cg_store::Error;
 
 use super::error::OverlayError;
@@ -105,19 +105,8 @@ impl Names {
         let schema = own.current_schema();
         let component = |id| own.component_name(id).cloned();
         let components = names(ListKind::Components).filter_map(|name| {
-            let spec = own.component_spec(own.component_id(name.as_str())?)?;
-            let size = match spec.shape {
-                ComponentShape::Fixed { width_bytes } => Size::Fixed(width_bytes),
-                ComponentShape::Variable => Size::Variable,
-            };
-            let field = |field: &cg_registry::Field| FieldOffer {
-                name: field.name.clone(),
-                width_bytes: field.width_bytes,
-                default_bytes: None,
-            };
-            let default_bytes = Some(HexBytes(spec.default_bytes.clone()));
-            let fields = spec.fields.iter().map(field).collect();
-            Some(ComponentOffer { name: name.clone(), size, default_bytes, fields })
+            let id = own.component_id(name.as_str())?;
+            Some(ComponentOffer::described(name.clone(), own.component_spec(id)?, own.types(id)))
         });
         let blocks = names(ListKind::Blocks).filter_map(|name| {
             let id = own.block_id(name.as_str())?;
@@ -159,7 +148,8 @@ fn is_part_of(part: &Catalog, whole: &Catalog) -> bool {
     ListKind::ALL.into_iter().all(has_names)
         && components.all(|name| {
             let Some(id) = part.component_id(name.as_str()) else { return false };
-            let has_spec = || part.component_spec(id) == whole.component_spec(id);
+            let has_spec =
+                || part.component_spec(id) == whole.component_spec(id) && part.types(id) == whole.types(id);
             ours.shape(id) == theirs.shape(id)
                 && ours.default_bytes(id) == theirs.default_bytes(id)
                 && (!is_same_generation || has_spec())

@@ -9,6 +9,7 @@ use cg_format::{DecodeError, Problem};
 use crate::block::BlockRow;
 use crate::component::ComponentRow;
 use crate::pack::{PackRow, RenameRow};
+use crate::types::TypeRow;
 
 /// A record whose fields can be explained.
 pub(super) trait Fields {
@@ -61,6 +62,41 @@ impl Fields for PackRow {
         }
         flag(reader, "present").map(drop)
     }
+}
+
+impl Fields for TypeRow {
+    fn take(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+        reader.u64("component")?;
+        match reader.u32("content")? {
+            0 => typed_fields(reader),
+            1 | 2 => reader.u64("maximum length").map(drop),
+            _ => {
+                reader.u64("maximum items")?;
+                typed_fields(reader)
+            }
+        }
+    }
+}
+
+fn typed_fields(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
+    for _ in 0..reader.u64("field count")? {
+        bytes(reader, "field name length", "field name")?;
+        reader.u32("field width")?;
+        match reader.u32("type")? {
+            1 | 2 => {
+                reader.u64("minimum")?;
+                reader.u64("maximum")?;
+            }
+            5 => {
+                for _ in 0..reader.u64("value count")? {
+                    bytes(reader, "value name length", "value name")?;
+                }
+            }
+            _ => {}
+        }
+        reader.u32("item count")?;
+    }
+    Ok(())
 }
 
 /// A count of bytes and the bytes.

@@ -3,7 +3,7 @@
 use crate::RegistryError;
 use crate::kind::ListKind;
 
-/// One of the ten rows, each a property of `worldMeta`.
+/// One of the rows, each a property of `worldMeta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Row {
     /// The names of a list, in the order of their ids.
@@ -16,13 +16,15 @@ pub enum Row {
     Renames,
     /// Records about packs.
     PackRecords,
+    /// Records about the types of components. A world without types does not have it.
+    ComponentTypes,
 }
 
 const TAIL: &str = ".tail.";
 
 impl Row {
     /// All rows, in the order in which they are read.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::List(ListKind::Blocks),
         Self::List(ListKind::Components),
         Self::List(ListKind::Entities),
@@ -33,6 +35,7 @@ impl Row {
         Self::BlockSchemas,
         Self::Renames,
         Self::PackRecords,
+        Self::ComponentTypes,
     ];
 
     /// The property's name.
@@ -43,7 +46,13 @@ impl Row {
             Self::BlockSchemas => "blockSchemas",
             Self::Renames => "renames",
             Self::PackRecords => "packRecords",
+            Self::ComponentTypes => "componentTypes",
         }
+    }
+
+    /// Whether a world may be without it. Then it has no entries.
+    pub const fn is_optional(self) -> bool {
+        matches!(self, Self::ComponentTypes)
     }
 
     /// The name of a tail that starts at an entry.
@@ -58,6 +67,7 @@ impl Row {
             Self::BlockSchemas => 7,
             Self::Renames => 8,
             Self::PackRecords => 9,
+            Self::ComponentTypes => 10,
         }
     }
 }
@@ -108,7 +118,7 @@ pub(super) fn sort<'a>(
         whole[row.place()] |= first.is_none();
         parts[row.place()].push(Part { name, first: first.unwrap_or(0), bytes });
     }
-    if let Some(row) = Row::ALL.into_iter().find(|row| !whole[row.place()]) {
+    if let Some(row) = Row::ALL.into_iter().find(|row| !row.is_optional() && !whole[row.place()]) {
         return Err(RegistryError::MissingRow { row: row.name() });
     }
     for parts in &mut parts {

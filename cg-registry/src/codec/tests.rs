@@ -65,16 +65,79 @@ fn annotated(row: &str, bytes: &[u8]) -> String {
     out
 }
 
+/// A world with every type.
+fn typed() -> Catalog {
+    let pack = PackManifest::from_json(
+        r#"{ "pack": "game", "version": "1", "namespaces": ["game"],
+             "components": [
+               { "name": "game:stats", "size": 30, "fields": [
+                   { "name": "level", "width_bytes": 1, "default": "01", "type": { "unsigned": { "min": 1, "max": 100 } } },
+                   { "name": "drift", "width_bytes": 2, "type": { "signed": { "min": -5 } } },
+                   { "name": "facing", "width_bytes": 1, "type": { "enum": ["north", "east"] } },
+                   { "name": "lit", "width_bytes": 1, "type": "bool" },
+                   { "name": "speed", "width_bytes": 8, "type": "float", "count": 2 },
+                   { "name": "title", "width_bytes": 12, "type": "text" },
+                   { "name": "spare", "width_bytes": 5 }] },
+               { "name": "game:note", "size": "variable", "content": { "text": { "max_bytes": 8 } } },
+               { "name": "game:blob", "size": "variable", "content": { "bytes": { "max_bytes": 8 } } },
+               { "name": "game:items", "size": "variable", "content": { "list": { "max_items": 2, "fields": [
+                   { "name": "kind", "width_bytes": 2 },
+                   { "name": "count", "width_bytes": 1, "type": { "unsigned": { "min": 1, "max": 64 } } }] } } }] }"#,
+    );
+    let mut catalog = Catalog::new();
+    reconcile(&catalog, &[pack.unwrap()], &Policy::default()).apply(&mut catalog).unwrap();
+    catalog
+}
+
 #[test]
 fn golden_rows_decode_and_encode() {
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/golden/draft/registry/v1");
-    let rows = sample().encode_full();
+    golden("v1", &sample());
+    assert!(sample().encode_full().iter().all(|(row, _)| row != "componentTypes"), "no type, no row");
+}
+
+#[test]
+fn damaged_types_name_row_offset_and_value() {
+    let with = |at: usize, bytes: &[u8]| {
+        let mut rows = typed().encode_full();
+        let row = edit(&mut rows, "componentTypes");
+        rows[row].1[at..at + bytes.len()].copy_from_slice(bytes);
+        decode(&rows).unwrap_err().to_string()
+    };
+    expect!["row `componentTypes`: record 0 at byte 16: component 0x9 is unknown"].assert_eq(&with(16, &[9]));
+    expect!["row `componentTypes`: record 0 at byte 16: invalid value: integer `9`, expected variant index 0 <= i < 4"]
+        .assert_eq(&with(24, &[9]));
+    expect!["row `componentTypes`: record 0 at byte 16: its fields have 31 bytes together, not 30"]
+        .assert_eq(&with(49, &[2]));
+    expect![
+        "row `componentTypes`: record 0 at byte 16: the type of `level` does not fit: its range is empty"
+    ]
+    .assert_eq(&with(65, &[0]));
+    let mut rows = typed().encode_full();
+    let row = edit(&mut rows, "componentTypes");
+    for len in 0..rows[row].1.len() {
+        let mut cut = rows.clone();
+        cut[row].1.truncate(len);
+        assert!(decode(&cut).is_err(), "cut to {len} bytes");
+    }
+    rows.remove(row);
+    assert!(!decode(&rows).unwrap().has_types(), "a world without types has no such row");
+}
+
+#[test]
+fn golden_rows_of_types_decode_and_encode() {
+    golden("types", &typed());
+}
+
+#[track_caller]
+fn golden(folder: &str, catalog: &Catalog) {
+    let dir = format!("{}/../testdata/golden/draft/registry/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let rows = catalog.encode_full();
     let mut text = String::new();
     for (row, bytes) in &rows {
         writeln!(text, "{}", annotated(row, bytes)).unwrap();
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::create_dir_all(dir).unwrap();
+        std::fs::create_dir_all(&dir).unwrap();
         for (row, bytes) in &rows {
             std::fs::write(format!("{dir}/{row}.bin"), bytes).unwrap();
         }
@@ -84,7 +147,7 @@ fn golden_rows_decode_and_encode() {
         .iter()
         .map(|(row, _)| (row.clone(), std::fs::read(format!("{dir}/{row}.bin")).unwrap()))
         .collect();
-    assert_eq!(decode(&stored).unwrap(), sample());
+    assert_eq!(decode(&stored).unwrap(), *catalog);
     assert_eq!(stored, rows);
     assert_eq!(std::fs::read_to_string(format!("{dir}/rows.txt")).unwrap(), text);
 }

@@ -156,6 +156,13 @@ pub enum What {
         /// The default from now on.
         default_bytes: HexBytes,
     },
+    /// A component gets other types. No stored value changes.
+    TypesChanged {
+        /// The component.
+        component: Name,
+        /// The parts of which stored values may no longer be allowed, each with what is allowed now.
+        narrowed: Vec<String>,
+    },
     /// A new registration replaces a component.
     ComponentReplaced {
         /// The old registration.

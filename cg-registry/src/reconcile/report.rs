@@ -107,6 +107,16 @@ impl fmt::Display for What {
                 write!(f, "component `{component}`: new instances hold ")?;
                 if default_bytes.0.is_empty() { f.write_str("nothing") } else { write!(f, "{default_bytes}") }
             }
+            Self::TypesChanged { component, narrowed } if narrowed.is_empty() => {
+                write!(f, "component `{component}` has other types, which allow what they allowed")
+            }
+            Self::TypesChanged { component, narrowed } => {
+                let narrowed = narrowed.join(", ");
+                write!(
+                    f,
+                    "component `{component}` has types that may not allow stored values of {narrowed}; `cg registry check` finds these"
+                )
+            }
             Self::ComponentReplaced { old, new, from, to, by, cut, blocks } => {
                 let (from, to) = (shape_text(*from), shape_text(*to));
                 let by = match by {

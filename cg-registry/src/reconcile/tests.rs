@@ -118,7 +118,7 @@ fn blocks_gain_and_lose_components() {
 
 #[test]
 fn components_grow_shrink_and_change_their_kind() {
-    let field = |name: &str, width_bytes| FieldOffer { name: name.into(), width_bytes, default_bytes: None };
+    let field = |name: &str, width_bytes| FieldOffer::new(name, width_bytes);
     let catalog = check(
         |packs, _| {
             packs[0].components[0].size = Size::Fixed(6);

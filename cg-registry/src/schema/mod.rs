@@ -7,6 +7,8 @@ mod diff;
 use cg_format::ComponentShape;
 use serde::{Deserialize, Serialize};
 
+use crate::types::Breach;
+
 pub use compat::{Verdict, judge};
 pub use convert::{Conversion, convert};
 pub use diff::{BlockDiff, LayoutDiff, SpecDiff, diff_blocks, diff_specs};
@@ -73,6 +75,20 @@ pub enum SpecError {
     TooManyFields {
         /// The number found.
         found: usize,
+    },
+    /// A type does not fit its field, or the component.
+    #[error("the type{} does not fit: {reason}", if .field.is_empty() { String::new() } else { format!(" of `{}`", .field) })]
+    Type {
+        /// The field; empty for the component itself.
+        field: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// Its default is a value that its own types do not allow.
+    #[error("its default breaks its own types: {breach}")]
+    Default {
+        /// The value found, and the allowed ones.
+        breach: Breach,
     },
     /// A component of variable size has fields.
     #[error("a component of variable size cannot have fields")]

@@ -3,6 +3,7 @@
 use cg_format::chunk::{CellLayer, Chunk};
 use cg_format::{BlockId, ComponentId};
 use cg_format::{LocalPos, SchemaView};
+use cg_registry::types::{Content, Type, TypedField};
 use cg_registry::{
     BlockOffer, Catalog, ComponentOffer, HexBytes, ListKind, MissingPacks, Name, PackManifest, Policy,
     Rename, UpgradeFunctions, Upgrader, reconcile,
@@ -19,10 +20,15 @@ fn name(pack: u8, kind: &str, number: u8) -> Name {
     Name::new(format!("p{pack}:{kind}{number}")).unwrap()
 }
 
+fn typed(width_bytes: u32, max: u64) -> TypedField {
+    TypedField { name: "f".into(), width_bytes, of: Type::Unsigned { min: 0, max }, count: 1 }
+}
+
 /// Generates the offer of a pack at one opening: widths and defaults of its components, components of its blocks,
 /// renames of both. A renamed component is not offered by its old name.
 fn any_pack(pack: u8) -> impl Strategy<Value = Option<PackManifest>> {
-    let components = prop::collection::vec((1..4_u8, 1..4_u8), usize::from(NAMES));
+    let types = prop::option::of((0..3_u8, 0..3_u64));
+    let components = prop::collection::vec((1..4_u8, 1..4_u8, types), usize::from(NAMES));
     let owned = prop::option::of(prop::collection::vec((0..PACKS, 0..NAMES), 0..4));
     let blocks = prop::collection::vec((owned, any::<bool>()), usize::from(NAMES));
     let any_rename = || prop::option::weighted(0.3, (0..NAMES, 0..NAMES));
@@ -34,13 +40,18 @@ fn any_pack(pack: u8) -> impl Strategy<Value = Option<PackManifest>> {
             namespaces: vec![format!("p{pack}")],
             ..PackManifest::default()
         };
-        for (number, (width, filler)) in (0..).zip(components) {
+        for (number, (width, filler, types)) in (0..).zip(components) {
             if renames.1.is_some_and(|(old, new)| old == number && new != number) {
                 continue;
             }
             let name = name(pack, "c", number);
             out.components.push(if number < VARIABLE {
-                ComponentOffer::variable(name)
+                let content = types.map(|(kind, max)| match kind {
+                    0 => Content::Text { max_bytes: max },
+                    1 => Content::Bytes { max_bytes: max },
+                    _ => Content::List { max_items: max, fields: vec![typed(1, max)] },
+                });
+                ComponentOffer { content, ..ComponentOffer::variable(name) }
             } else {
                 let default_bytes = Some(HexBytes(vec![filler; usize::from(width)]));
                 ComponentOffer { default_bytes, ..ComponentOffer::fixed(name, width.into()) }

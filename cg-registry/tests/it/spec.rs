@@ -12,8 +12,12 @@ mod tables;
 use tables::{Layout, check, goldens, tables};
 
 fn layouts() -> Vec<Layout> {
+    let goldens_of = |row: &str| {
+        goldens("registry/types").into_iter().filter(move |(name, _)| name == row).collect::<Vec<_>>()
+    };
     let rows: BTreeMap<String, Vec<Span>> = goldens("registry/v1")
         .into_iter()
+        .chain(goldens_of("componentTypes"))
         .map(|(row, bytes)| {
             let (spans, answer) = codec::trace(&row, &bytes);
             assert!(answer.is_ok(), "{row}: {answer:?}");
@@ -50,6 +54,7 @@ fn layouts() -> Vec<Layout> {
             traces: rows.values().cloned().collect(),
         },
         records("registry-rename-record", "renames"),
+        records("registry-type-record", "componentTypes"),
     ]
 }
 

@@ -202,7 +202,7 @@ fn a_component_grows_shrinks_and_grows_again() {
 
 #[test]
 fn fields_are_found_by_name_when_they_move() {
-    let field = |text: &str, width_bytes| FieldOffer { name: text.into(), width_bytes, default_bytes: None };
+    let field = |text: &str, width_bytes| FieldOffer::new(text, width_bytes);
     let mut offer = ComponentOffer::fixed(name("a:x"), 3);
     offer.fields = vec![field("level", 1), field("limit", 2)];
     let mut world = World::new(vec![offer.clone()], &["a:x"]);

@@ -13,8 +13,15 @@ use crate::manifest::{BlockOffer, ComponentOffer, HexBytes, PackManifest};
 use crate::reconcile::plan::{Action, Cost, Refusal, What};
 use crate::register::checked;
 use crate::schema::{
-    BlockDiff, ComponentSpec, Conversion, SpecDiff, Verdict, diff_blocks, diff_specs, judge,
+    BlockDiff, ComponentSpec, Conversion, SpecDiff, SpecError, Verdict, diff_blocks, diff_specs, judge,
 };
+use crate::types::narrowed;
+
+/// Checks the schema of an offer, and its types.
+fn check(spec: &ComponentSpec, offer: &ComponentOffer) -> Result<(), SpecError> {
+    spec.check()?;
+    offer.types().map_or(Ok(()), |types| types.check_spec(spec))
+}
 
 impl Work<'_> {
     pub(super) fn register_components(&mut self) {
@@ -27,14 +34,15 @@ impl Work<'_> {
             }
             for offer in new {
                 let spec = offer.spec();
-                if let Err(error) = spec.check() {
+                if let Err(error) = check(&spec, offer) {
                     self.refuse_component(pack, offer, error.to_string());
                     continue;
                 }
                 // Records ascend, and one of this plan may have united components.
                 let (name, generation) = (offer.name.clone(), self.draft.current_generation());
                 let added = self.draft.register_component(name, &spec, generation, None);
-                added.expect("the name is new, the schema is sound, the list has room");
+                let id = added.expect("the name is new, the schema is sound, the list has room");
+                self.draft.add_types(id, offer.types()).expect("the types are sound");
             }
             self.note_registered(pack, ListKind::Components, first);
         }
@@ -56,7 +64,7 @@ impl Work<'_> {
                     self.refuse_twice(ListKind::Components, (first_name, first), (&offer.name, &pack.pack));
                 } else if self.stored.component_spec(id).is_some() {
                     let spec = offer.spec();
-                    match spec.check() {
+                    match check(&spec, offer) {
                         Err(error) => self.refuse_component(pack, offer, error.to_string()),
                         Ok(()) => self.compare_component(pack, id, offer, spec),
                     }
@@ -85,6 +93,7 @@ impl Work<'_> {
         let names = [old.unrevised(), offer.name.as_str()];
         let has_function = names.iter().any(|name| self.policy.conversions.contains(*name));
         let (component, from, to) = (offer.name.clone(), known.shape, spec.shape);
+        let mut described = id;
         match judge(&diff, self.policy, has_function) {
             Verdict::Keep => {}
             Verdict::Describe => {
@@ -96,10 +105,12 @@ impl Work<'_> {
                 let default_bytes = HexBytes(spec.default_bytes);
                 self.note(What::ComponentDescribed { component, default_bytes }, Cost::Free);
             }
-            Verdict::Refuse => self.refuse(match diff {
-                SpecDiff::Layout(layout) => Refusal::Shrinks { component, from, to, cut: layout.cut },
-                _ => Refusal::KindChanges { component, from, to },
-            }),
+            Verdict::Refuse => {
+                return self.refuse(match diff {
+                    SpecDiff::Layout(layout) => Refusal::Shrinks { component, from, to, cut: layout.cut },
+                    _ => Refusal::KindChanges { component, from, to },
+                });
+            }
             Verdict::Replace { by, lossless } => {
                 let Ok(new) = old.revised(old.revision() + 1) else {
                     let reason = "its name leaves no room for a revision".into();
@@ -112,6 +123,7 @@ impl Work<'_> {
                     Ok(new_id) => new_id,
                     Err(error) => return self.refuse_component(pack, offer, error.to_string()),
                 };
+                described = new_id;
                 let blocks = self.swap_component(id, new_id);
                 let cut = match diff {
                     SpecDiff::Layout(layout) if by != Conversion::Function => layout.cut,
@@ -123,6 +135,15 @@ impl Work<'_> {
                 self.actions.push(action);
             }
         }
+        self.change_types(id, described, offer);
+    }
+
+    /// Records the offered types of a component. No stored value changes, so what narrows is said and not refused.
+    fn change_types(&mut self, old: ComponentId, new: ComponentId, offer: &ComponentOffer) {
+        let Some(types) = offer.types().filter(|types| self.draft.types(new) != Some(types)) else { return };
+        let (component, narrowed) = (offer.name.clone(), narrowed(self.stored.types(old), &types));
+        self.draft.add_types(new, Some(types)).expect("the types are sound");
+        self.note(What::TypesChanged { component, narrowed }, Cost::Free);
     }
 
     /// Replaces a component with its new registration in every block. Returns the number of those blocks.

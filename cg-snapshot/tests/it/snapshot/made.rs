@@ -22,7 +22,7 @@ fn register(catalog: &mut Catalog, blocks: &[&str], dimensions: &[&str]) {
         let components = if *text == "game:chest" { vec![name(FACING), name(ITEMS)] } else { Vec::new() };
         BlockOffer { components, opaque: *text != ":air", ..BlockOffer::new(name(text)) }
     };
-    let field = |name: &str| FieldOffer { name: name.into(), width_bytes: 1, default_bytes: None };
+    let field = |name: &str| FieldOffer::new(name, 1);
     let facing = ComponentOffer {
         fields: vec![field("yaw"), field("pitch")],
         ..ComponentOffer::fixed(name(FACING), 2)
