@@ -215,6 +215,13 @@ impl Catalog {
         out
     }
 
+    /// The pack that a namespace belongs to, by the last record of each pack.
+    pub fn pack_of(&self, namespace: &str) -> Option<&str> {
+        let packs = self.packs();
+        let owner = packs.iter().rfind(|pack| pack.namespaces.iter().any(|own| own == namespace));
+        owner.map(|pack| pack.pack.as_str())
+    }
+
     /// The aliases of entries, in the order in which they were added.
     pub fn renames(&self) -> &[RenameRow] {
         &self.renames

@@ -22,7 +22,7 @@ use crate::store::{OverlayError, OverlayStats, Store};
 /// An arena stores only what was written in it; all arenas share the base and its caches. A leased arena stays leased
 /// across a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim).
 ///
-/// An overlay uses these of [`WorldOptions`]: `cache_bytes`, `resources`, `engine_bytes`, `limits`, `deltas` and
+/// An overlay uses these of [`WorldOptions`]: `cache_bytes`, `resources`, `engine_bytes`, `limits`, `value_check`, `deltas` and
 /// `durability`. With `deltas`, a chunk that differs little from the base's is stored as a delta. Commits and resets
 /// are synced at [`Safe`](cg_store::Durability::Safe) and [`SafeBatch`](cg_store::Durability::SafeBatch). At all other
 /// levels they survive a killed process.

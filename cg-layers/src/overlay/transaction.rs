@@ -21,7 +21,7 @@ use cg_store::{Error, ErrorKind, Property, Tx, each_kind, kind_map};
 use super::handle::Overlay;
 use super::layered::Layered;
 use crate::merge::MergeKind;
-use crate::store::{Edit, Edits, Row};
+use crate::store::{Edit, Edits, Row, Store};
 
 /// A running transaction of an overlay. It reads the overlay and its own writes. It writes nothing before its closure
 /// has returned without an error.
@@ -148,7 +148,8 @@ pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error
     edits.records = overlay.changed::<Records>(writes.records, &seen.records, |_, stored, new| {
         Ok((stored != new).then_some(new))
     })?;
-    let check = Check { catalog: &catalog, limits: &overlay.store().limits };
+    let Store { limits, values, .. } = overlay.store();
+    let check = Check { catalog: &catalog, limits, values };
     each_kind!(edits, |edits: K| {
         let mut values = edits.iter().filter_map(|(key, new, _)| Some((key, new.as_ref()?)));
         values.try_for_each(|(key, value)| K::check(&check, key, value))?;

@@ -25,7 +25,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkSource as _, EntityId};
 use cg_store::error::ConflictKey;
 use cg_store::layer::kind::Entities;
-use cg_store::layer::{Check, Checked as _};
+use cg_store::layer::{Check, Checked as _, values_of};
 use cg_store::{Durability, Error};
 
 use super::borders::Borders;
@@ -83,7 +83,8 @@ impl<H: SegmentHome> Transfers<H> {
         let _others_wait = self.borders.close();
         let catalog = self.root().world().catalog();
         let limits = self.root().world().limits();
-        let check = Check { catalog: &catalog, limits: &limits };
+        let values = values_of(self.root().world());
+        let check = Check { catalog: &catalog, limits: &limits, values };
         let mut transfers = Vec::new();
         for (id, entity) in entities {
             let Owner::Chunk(to) = entity.owner else { return Err(SegmentError::NoOwner { id }.into()) };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cg_format::overlay::Origin;
 use cg_registry::Catalog;
 use cg_store::engine::Level;
-use cg_store::layer::Base;
+use cg_store::layer::{Base, ValueGuard};
 use cg_store::{Error, StoreLimits, WorldOptions};
 
 use super::cache::RowCache;
@@ -22,6 +22,8 @@ pub(crate) struct Store<S> {
     /// How many overlays are stacked, this one included.
     pub(crate) layer: u8,
     pub(crate) limits: StoreLimits,
+    /// What commits do about illegal values.
+    pub(crate) values: ValueGuard,
     /// Whether chunks may be stored as deltas to the base's.
     pub(super) deltas: bool,
     pub(super) cache: RowCache,
@@ -43,6 +45,7 @@ impl<S: Base> Store<S> {
             names,
             layer,
             limits: options.limits,
+            values: ValueGuard::new(options.value_check),
             deltas: options.deltas,
             cache: RowCache::new(options.cache_bytes),
             counts: Counts::default(),

@@ -3,6 +3,7 @@
 mod compat;
 mod convert;
 mod diff;
+mod typed;
 
 use cg_format::ComponentShape;
 use serde::{Deserialize, Serialize};

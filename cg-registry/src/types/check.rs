@@ -158,11 +158,11 @@ fn length(bytes: &[u8]) -> String {
 /// The first bytes in hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     const SHOWN: usize = 16;
-    let digits = crate::HexBytes(bytes.iter().copied().take(SHOWN).collect());
-    format!("{digits}{}", if bytes.len() > SHOWN { "…" } else { "" })
+    let digits: String = bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    digits + if bytes.len() > SHOWN { "…" } else { "" }
 }
 
-pub(super) fn width(fields: &[TypedField]) -> u64 {
+pub(crate) fn width(fields: &[TypedField]) -> u64 {
     fields.iter().map(|field| u64::from(field.width_bytes)).sum()
 }
 

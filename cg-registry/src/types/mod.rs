@@ -6,13 +6,13 @@
 mod check;
 mod narrow;
 mod row;
-mod sound;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use check::Breach;
+pub(crate) use check::width;
 pub use narrow::narrowed;
 pub use row::TypeRow;
 
@@ -115,7 +115,7 @@ impl Type {
     pub const SIGNED: Self = Self::Signed { min: i64::MIN, max: i64::MAX };
 
     /// The type in the range of a width, so that it can be compared and shown.
-    fn within(&self, item_bytes: usize) -> Self {
+    pub(crate) fn within(&self, item_bytes: usize) -> Self {
         let bits = 8 * item_bytes.clamp(1, 8) as u32;
         match self {
             Self::Unsigned { min, max } => {
@@ -132,7 +132,7 @@ impl Type {
 
 impl TypedField {
     /// The bytes of one item; 0 if the field is not sound.
-    fn item_bytes(&self) -> usize {
+    pub(crate) fn item_bytes(&self) -> usize {
         self.width_bytes.checked_div(self.count).unwrap_or(0) as usize
     }
 }

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use cg_registry::{BlockOffer, Catalog, ListKind, Name, PackManifest, Policy, reconcile};
+use cg_registry::types::{Content, Type};
+use cg_registry::{
+    BlockOffer, Catalog, ComponentOffer, FieldOffer, ListKind, Name, PackManifest, Policy, reconcile,
+};
 use expect_test::expect;
 
 /// The lists, or `None` with a loud word where they are not there. On a build server they must be.
@@ -147,6 +150,57 @@ fn a_pack_of_78_mods_comes_changes_goes_and_returns() {
     assert_eq!(names(&catalog)[..pinned.len()], pinned);
     assert_eq!(names(&catalog).len(), pinned.len() + 1, "only the update's new block was added");
     assert_eq!(removed.pack, "create");
+}
+
+/// A component of every mod with blocks, in the first of them, that counts up to a number.
+fn with_counters(packs: &[PackManifest], of: Option<Type>) -> Vec<PackManifest> {
+    let mut packs = packs.to_vec();
+    for pack in &mut packs {
+        let Some(first) = pack.blocks.first_mut() else { continue };
+        let counter = Name::new(format!("{}:counter", pack.pack)).unwrap();
+        first.components.push(counter.clone());
+        let fields = vec![FieldOffer { of: of.clone(), ..FieldOffer::new("count", 2) }];
+        pack.components.push(ComponentOffer { fields, ..ComponentOffer::fixed(counter, 2) });
+    }
+    packs
+}
+
+#[test]
+fn types_come_to_a_pack_of_78_mods_and_narrow() {
+    let Some(packs) = forge_packs("forge_1.20.1_modpack_blocks.json") else { return };
+    let owners = packs.iter().filter(|pack| !pack.blocks.is_empty()).count();
+    let mut catalog = Catalog::new();
+    open(&mut catalog, &with_counters(&packs, None), 1);
+    let untyped = catalog.clone();
+    let ranged = |max| with_counters(&packs, Some(Type::Unsigned { min: 0, max }));
+    expect![[r#"
+        accepted: no stored chunk is touched
+          free     component `minecraft:counter` has types that may not allow stored values of `count` (0 to 999); `cg registry check` finds these
+          free     component `tacz:counter` has types that may not allow stored values of `count` (0 to 999); `cg registry check` finds these"#]].assert_eq(&open(&mut catalog, &ranged(999), 3));
+    expect![[r#"
+        accepted: no stored chunk is touched
+          free     component `minecraft:counter` has other types, which allow what they allowed
+          free     component `tacz:counter` has other types, which allow what they allowed"#]]
+    .assert_eq(&open(&mut catalog, &ranged(1000), 3));
+    expect![[r#"
+        accepted: no stored chunk is touched
+          free     component `minecraft:counter` has types that may not allow stored values of `count` (0 to 10); `cg registry check` finds these
+          free     component `tacz:counter` has types that may not allow stored values of `count` (0 to 10); `cg registry check` finds these"#]].assert_eq(&open(&mut catalog, &ranged(10), 3));
+    // The packs go back to what they were before they had types: these stay.
+    expect!["accepted: the registry stays as it is"].assert_eq(&open(
+        &mut catalog,
+        &with_counters(&packs, None),
+        3,
+    ));
+    let (with, without) = (catalog.encode_full(), untyped.encode_full());
+    assert_eq!(with[..without.len()], without, "types change no other row");
+    assert_eq!(with.len(), without.len() + 1);
+    let checks = packs.iter().filter_map(|pack| {
+        let id = catalog.component_id(&format!("{}:counter", pack.pack))?;
+        Some(catalog.types(id).map(|types: &Content| (types.check(&[10, 0]), types.check(&[11, 0]).is_err())))
+    });
+    let checks: Vec<_> = checks.collect();
+    assert_eq!(checks, vec![Some((Ok(()), true)); owners]);
 }
 
 #[test]

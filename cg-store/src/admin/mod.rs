@@ -7,6 +7,7 @@ pub(crate) mod copy;
 pub(crate) mod hash;
 pub(crate) mod load;
 pub(crate) mod quarantine;
+pub(crate) mod values;
 pub(crate) mod verify;
 
 use std::sync::Arc;

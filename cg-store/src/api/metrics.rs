@@ -36,6 +36,9 @@ pub struct Metrics {
     pub tick_excess: Durations,
     /// Steps of moves that maintenance knows to be left, as the last tick left it; each is of one 4³ cube.
     pub moves_waiting: u64,
+    /// Values that their types do not allow, found by commits; also by those that failed later. See
+    /// [`ValueCheck`](crate::verify::ValueCheck).
+    pub illegal_values: u64,
     /// Opacity tiles that are known to have patches.
     pub tiles_waiting: u64,
     /// Chunks with deltas, which are folded once they have many or are left alone.
@@ -66,6 +69,7 @@ impl World {
             ticks: rooms.maintain.ticks.read(),
             tick_excess: rooms.maintain.tick_excess.read(),
             moves_waiting: rooms.maintain.maintenance.moves_waiting(),
+            illegal_values: rooms.shared.values.count(),
             tiles_waiting,
             chunks_with_deltas: rooms.read.deltas.len() as u64,
             free_bytes: rooms.shared.engine().ok().and_then(|engine| engine.free_bytes()),
@@ -90,6 +94,9 @@ impl fmt::Display for Metrics {
         if stats.prefetched > 0 {
             let Stats { prefetched, prefetched_used, prefetched_wasted, .. } = stats;
             write!(f, ", {prefetched} prefetched ({prefetched_used} used, {prefetched_wasted} in vain)")?;
+        }
+        if self.illegal_values > 0 {
+            write!(f, ", {} illegal values", self.illegal_values)?;
         }
         let Self { moves_waiting, tiles_waiting, chunks_with_deltas, .. } = self;
         write!(

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use cg_format::{BlockId, ComponentId, Dimension, EntityTypeId, SideKind};
 use cg_registry::{BlockOffer, Catalog, ComponentOffer, Name, NameError, Registration};
 
+use crate::admin::values::ValueReport;
 use crate::api::world::World;
 use crate::storage::error::Error;
+use crate::storage::value_check::IllegalValue;
 
 impl World {
     /// The registry as it is now: names, ids and schemas. Cheap; it goes on answering as it was when it grows.
@@ -39,6 +41,25 @@ impl WorldRegistry<'_> {
     /// [`Error::Registry`] if an offer does not fit what is stored; nothing was changed then.
     pub fn register(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         self.world.applied()?.commit.grow_names(|catalog| catalog.register(new))
+    }
+
+    /// The first values that commits found and that their types do not allow, at most 100; the count of all is
+    /// [`Metrics::illegal_values`](crate::metrics::Metrics::illegal_values). Empty unless the world was opened with
+    /// [`ValueCheck::Report`](crate::verify::ValueCheck::Report).
+    pub fn illegal_values(&self) -> Vec<IllegalValue> {
+        self.world.rooms().shared.values.first()
+    }
+
+    /// Checks every stored chunk and entity by today's types, whatever
+    /// [`WorldOptions::value_check`](crate::WorldOptions::value_check) says. Reads and decodes them all. `progress` is called
+    /// with the number of those so far.
+    ///
+    /// Side data, objects, properties and records have no types.
+    ///
+    /// # Errors
+    /// If the engine fails for another reason than a damaged row.
+    pub fn check(&self, progress: impl FnMut(u64)) -> Result<ValueReport, Error> {
+        self.world.applied()?.admin().check_values(progress)
     }
 
     /// Says anew of some blocks whether they hide what is behind them, and commits it before it returns. Opens a schema

@@ -74,7 +74,9 @@ pub mod verify {
     //! Contents of a world, and checks that they are sound.
     pub use crate::admin::census::{Census, TierCensus};
     pub use crate::admin::hash::ContentHash;
+    pub use crate::admin::values::ValueReport;
     pub use crate::admin::verify::{Finding, VerifyDepth, VerifyReport};
+    pub use crate::storage::value_check::{IllegalValue, ValueCheck, ValuePlace};
 }
 
 pub mod view {

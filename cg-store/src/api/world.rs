@@ -28,6 +28,7 @@ use crate::storage::options::{MAX_BATCH_BYTES, StoreLimits, WorldOptions};
 use crate::storage::recovery;
 use crate::storage::registry::Registry;
 use crate::storage::shared::Shared;
+use crate::storage::value_check::ValueGuard;
 
 /// A handle to an open world. Cheap to clone; every clone is the same world, and all may be used from any thread.
 ///
@@ -161,6 +162,7 @@ impl World {
             // The process keeps its own resources as long as a world has them.
             options: WorldOptions { resources: Some(resources), ..options.clone() },
             limits: RwLock::new(limits),
+            values: ValueGuard::new(options.value_check),
             record_shape,
             counters: Counters::default(),
             tombstone_horizon: AtomicU64::new(rows.tombstone_horizon),

@@ -39,6 +39,7 @@ pub use crate::storage::meta::{Identity, MetaRow, open_row, read_catalog, regist
 pub use crate::storage::options::MAX_BATCH_BYTES;
 pub use crate::storage::recovery::finish as finish_commits;
 pub use crate::storage::staged::{TooLong, check as check_parts};
+pub use crate::storage::value_check::ValueGuard;
 pub use base::{Base, Found, origin_of, without_deletion};
 
 use cg_format::ChunkAt;
@@ -131,6 +132,11 @@ pub fn replace_stored_object<S: ValueStore>(
     object: &Object,
 ) -> Result<(), Error> {
     tx.replace_stored_object(key, object)
+}
+
+/// What the commits of a world do about illegal values.
+pub fn values_of(world: &World) -> &ValueGuard {
+    &world.rooms().shared.values
 }
 
 /// Waits until a world has a commit after this one, until a moment at most. Returns its newest commit.

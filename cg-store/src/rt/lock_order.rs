@@ -213,6 +213,8 @@ order! {
     Deltas,
     /// The names.
     Catalog,
+    /// The first illegal values that commits found.
+    IllegalValues,
     /// The limits.
     Limits,
     /// The openings that made the world's commits.

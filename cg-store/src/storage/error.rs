@@ -10,6 +10,7 @@ use cg_registry::RegistryError;
 use crate::engine::{EngineError, ErrorKind};
 use crate::storage::object_key::ObjectKey;
 use crate::storage::staged::TooLong;
+use crate::storage::value_check::IllegalValue;
 
 pub use damage::{Damage, DamageCause};
 pub use open::{NotResumed, OpenError};
@@ -157,6 +158,10 @@ pub enum Error {
         /// The component that was never issued.
         component: ComponentId,
     },
+    /// A value that the type of its component does not allow, with [`ValueCheck::Refuse`](crate::verify::ValueCheck). Nothing
+    /// was written.
+    #[error("{0}")]
+    IllegalValue(Box<IllegalValue>),
     /// A component of fixed size in an entity has another length. Nothing was written.
     #[error(
         "entity {id} has {found} bytes of component `{name}`, whose size is {width_bytes}; give it as many"

@@ -25,3 +25,4 @@ pub(crate) mod registry;
 pub(crate) mod resources;
 pub(crate) mod shared;
 pub(crate) mod staged;
+pub(crate) mod value_check;

@@ -9,6 +9,7 @@ use crate::engine::DEFAULT_MEMORY_BYTES;
 use crate::storage::opacity_map::Keep;
 use crate::storage::record_shape::RecordShape;
 use crate::storage::resources::Resources;
+use crate::storage::value_check::ValueCheck;
 
 #[cfg(feature = "rocks")]
 use crate::engine::RocksOptions;
@@ -63,6 +64,9 @@ pub struct WorldOptions {
     /// How the registry handles packs that changed or are missing. Default: keep everything, refuse what would lose
     /// data.
     pub packs: cg_registry::Policy,
+    /// What a commit does about values that the types of their components do not allow. Default
+    /// [`Report`](ValueCheck::Report): they are counted and the first are kept, and no commit is refused for one.
+    pub value_check: ValueCheck,
     /// Functions of the host that upgrade component bytes without a rule, by component name.
     pub upgrades: std::sync::Arc<cg_registry::UpgradeFunctions>,
     /// After how long, and from what distance, chunks move to colder tiers, and what makes them hot again. Only
@@ -100,6 +104,7 @@ impl Default for WorldOptions {
             compress_hot_rows: true,
             opacity: Keep::AsStored,
             packs: cg_registry::Policy::default(),
+            value_check: ValueCheck::default(),
             upgrades: std::sync::Arc::default(),
             tiers: cg_tiering::TierPolicy::default(),
             prefetch: None,
@@ -351,6 +356,7 @@ mod tests {
             compress_hot_rows,
             opacity,
             packs: _,
+            value_check,
             upgrades: _,
             tiers,
             prefetch,
@@ -370,6 +376,7 @@ mod tests {
         let default = WorldOptions::default();
         assert_eq!((sync_every, engine_bytes), (Duration::from_secs(1), 256 << 20));
         assert_eq!((opacity, tiers, prefetch), (Keep::AsStored, default.tiers, None));
+        assert_eq!(value_check, ValueCheck::Report);
         assert_eq!((min_free_bytes, records, limits), (None, None, default.limits));
         assert!(resources.is_none() && signature.is_none() && !accept_lost_commits);
     }

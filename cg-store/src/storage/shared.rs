@@ -19,6 +19,7 @@ use crate::storage::opacity_map::KeptMap;
 use crate::storage::options::{StoreLimits, WorldOptions};
 use crate::storage::record_shape::RecordShape;
 use crate::storage::registry::Registry;
+use crate::storage::value_check::ValueGuard;
 
 /// The state that all rooms of an open world share.
 pub(crate) struct Shared {
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     pub(crate) options: WorldOptions,
     pub(crate) limits: RwLock<StoreLimits, rank::Limits>,
+    pub(crate) values: ValueGuard,
     pub(crate) record_shape: RecordShape,
     pub(crate) counters: Counters,
     /// The tombstone horizon: the first commit whose tombstones are kept.

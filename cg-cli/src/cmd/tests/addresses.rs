@@ -60,6 +60,7 @@ const ALL: [(&str, &str, Stance); 47] = [
     ("records delete", "W ID", Works),
     ("records list", "W", Works),
     ("records shape", "W", Works),
+    ("registry check", "W", Works),
     ("registry list", "W", Works),
     ("registry plan", "W --pack file", Works),
     ("registry replace", "W --block a b", Works),

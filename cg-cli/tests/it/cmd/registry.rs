@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use cg_store::prelude::*;
 use expect_test::expect;
 use serde_json::json;
 
-use super::{Sample, text};
+use super::{Sample, run, text};
 
 const POWER: &str = r#"{
     "pack": "power", "version": "1.0", "namespaces": ["power"],
@@ -74,6 +75,60 @@ fn a_plan_is_read_before_anything_happens() {
     let found = sample.cg("registry plan", &["--pack", text(&file), "--json"]).json();
     assert_eq!((&found["accepted"], &found["unchanged"]), (&json!(true), &json!(false)));
     assert!(sample.files() == before, "planning changed the world");
+}
+
+/// A pack whose machines have a level of at most this.
+fn mill(max: u8) -> PackManifest {
+    let json = format!(
+        r#"{{ "pack": "mill", "version": "{max}", "namespaces": ["", "mill"],
+              "components": [{{ "name": "mill:level", "size": 1, "fields": [
+                  {{ "name": "level", "width_bytes": 1, "type": {{ "unsigned": {{ "max": {max} }} }} }}] }}],
+              "blocks": [{{ "name": ":air" }}, {{ "name": "mill:machine", "components": ["mill:level"] }}],
+              "dimensions": ["mill:home"] }}"#
+    );
+    PackManifest::from_json(&json).expect("a manifest")
+}
+
+#[test]
+fn ten_thousand_illegal_values_end_in_a_bounded_report() {
+    let dir = tempfile::tempdir().expect("a directory for the test");
+    let path = dir.path().join("world");
+    let world = World::builder().packs(&[mill(9)]).create(&path).expect("is created");
+    let catalog = world.catalog();
+    let id = |name| catalog.block_id(name).expect("offered");
+    let (machine, level) = (id("mill:machine"), catalog.component_id("mill:level").expect("offered"));
+    let mut chunk = Chunk::filled(machine, &catalog.current_schema()).expect("known");
+    for cell in LocalPos::all() {
+        chunk.set_component(CellLayer::base(cell), level, &[9]).expect("has it");
+    }
+    let saved = world.transaction(|tx| {
+        for x in 0..3 {
+            let at = ChunkAt::new(cg_format::Dimension::new(0), ChunkPos::constant(x, 0, 0));
+            tx.save(at, chunk.clone());
+        }
+        Ok::<_, Error>(())
+    });
+    saved.expect("the disk takes it");
+    drop(world);
+    let check = |args: &[&str]| run(&[&["registry", "check", text(&path)], args].concat());
+    expect![[r#"
+        checked 3 chunks
+        no illegal value found
+    "#]]
+    .assert_eq(&check(&[]).good());
+    drop(World::builder().packs(&[mill(5)]).open(&path).expect("narrower types are no refusal"));
+    let said = check(&[]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""));
+    let lines: Vec<_> = said.out.lines().collect();
+    assert_eq!(lines.len(), 103);
+    expect!["cell 0, 0, 0 (layer 0) of chunk 0, 0, 0 of dimension 0: component `mill:level` of pack `mill`: `level` is 9, allowed: 0 to 5"].assert_eq(lines[0]);
+    assert_eq!(lines[100..], ["and 12,188 more", "checked 3 chunks", "12,288 illegal values found"]);
+    let found = check(&["--json"]).json();
+    assert_eq!(
+        (&found["ok"], &found["illegal"], &found["damaged"]),
+        (&json!(false), &json!(12_288), &json!(0))
+    );
+    assert_eq!(found["values"].as_array().map(Vec::len), Some(100));
 }
 
 #[test]

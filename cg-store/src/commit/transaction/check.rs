@@ -22,6 +22,7 @@ use crate::kinds::property::Property;
 use crate::storage::error::Error;
 use crate::storage::object_key::ObjectKey;
 use crate::storage::options::StoreLimits;
+use crate::storage::value_check::ValueGuard;
 
 /// A kind whose values are checked before they are stored.
 pub trait Checked: Kind {
@@ -38,8 +39,8 @@ pub trait Checked: Kind {
 }
 
 /// Refuses changes that contain anything that cannot be stored.
-pub(super) fn check(changes: &Changes, limits: &StoreLimits) -> Result<(), Error> {
-    let check = Check { catalog: &changes.catalog, limits };
+pub(super) fn check(changes: &Changes, limits: &StoreLimits, values: &ValueGuard) -> Result<(), Error> {
+    let check = Check { catalog: &changes.catalog, limits, values };
     each_kind!(changes, |changes: K| {
         let mut checked = None;
         for (key, change) in changes {
@@ -72,12 +73,14 @@ pub struct Check<'c> {
     pub catalog: &'c Catalog,
     /// The limits of the store.
     pub limits: &'c StoreLimits,
+    /// What is done about values that their types do not allow.
+    pub values: &'c ValueGuard,
 }
 
 impl Checked for kind::Chunks {
     /// # Errors
     /// [`Error::UnknownBlock`], [`Error::UnknownSide`], [`Error::UnknownDimension`], [`Error::WrongSchema`],
-    /// [`Error::TooLarge`].
+    /// [`Error::IllegalValue`], [`Error::TooLarge`].
     fn check(check: &Check<'_>, at: &ChunkAt, chunk: &Arc<Chunk>) -> Result<(), Error> {
         check.dimension(at.dimension)?;
         let issued = check.issued(ListKind::Blocks);
@@ -94,6 +97,7 @@ impl Checked for kind::Chunks {
             name: check.name(&why),
             why,
         })?;
+        check.values.chunk(check.catalog, *at, chunk)?;
         let mut len_bytes = frame::LEN_BYTES + chunk.max_len_bytes();
         if len_bytes as u64 > check.limits.chunk_bytes {
             // An edited chunk may be smaller than its upper bound.
@@ -119,7 +123,7 @@ pub(super) fn is_alike(one: &Arc<Chunk>, next: &Arc<Chunk>) -> bool {
 impl Checked for kind::Entities {
     /// # Errors
     /// [`Error::UnknownEntityType`], [`Error::UnknownComponent`], [`Error::WrongComponentWidth`],
-    /// [`Error::UnknownDimension`], [`Error::TooLarge`].
+    /// [`Error::IllegalValue`], [`Error::UnknownDimension`], [`Error::TooLarge`].
     fn check(check: &Check<'_>, id: &EntityId, entity: &Entity) -> Result<(), Error> {
         check.dimension(entity.position.dimension())?;
         let (kind, issued) = (entity.kind, check.issued(ListKind::Entities));
@@ -137,6 +141,7 @@ impl Checked for kind::Entities {
                 Some(_) => {}
             }
         }
+        check.values.entity(check.catalog, *id, entity)?;
         let len_bytes = entity_row(entity, 0).len_bytes() as u64;
         check_limit(check.limits.entity_bytes, len_bytes, || format!("entity {id}"))
     }

@@ -61,7 +61,7 @@ pub(super) fn prepare(
     };
     changes.logged = beginning.map(|beginning| logged(&world.read, &changes, beginning)).transpose()?;
     Counters::add(&world.shared.counters.saves_elided, resolved.unchanged.len() as u64);
-    check(&changes, &limits)?;
+    check(&changes, &limits, &world.shared.values)?;
     let max_bytes = changes.max_rows_bytes();
     let limit_bytes = world.room_for(max_bytes, reserve == Reserve::Leaves && changes.puts_anything())?;
     // The thread that writes the queue encodes what fits into a batch.

@@ -31,6 +31,7 @@ impl Error {
             | Self::UnknownEntityType { .. }
             | Self::UnknownComponent { .. }
             | Self::WrongComponentWidth { .. }
+            | Self::IllegalValue(_)
             | Self::ObjectKey { .. }
             | Self::VersionGoesBack { .. }
             | Self::NegativeVersion { .. }

@@ -32,6 +32,7 @@ mod full_disk;
 mod hash;
 mod history;
 mod hot_rows;
+mod illegal_values;
 mod iterate;
 mod keep_map;
 mod limits;

@@ -12,6 +12,7 @@ use cg_format::{
     BlockId, ChunkAt, ChunkPos, ComponentId, DecodeError, Dimension, EntityId, EntityTypeId, OutOfRange,
     Problem, Section, SideKind, Space,
 };
+use cg_registry::types::Breach;
 use cg_registry::{Name, RegistryError, UpgradeError};
 use cg_tiering::PolicyError;
 use uuid::Uuid;
@@ -21,6 +22,7 @@ use crate::engine::{CommitSeq, EngineError, Fence};
 use crate::storage::error::{ConflictKey, Damage, DamageCause};
 use crate::storage::object_key::ObjectKey;
 use crate::storage::record_shape::RecordShape;
+use crate::storage::value_check::{IllegalValue, ValuePlace};
 
 use ErrorKind as K;
 
@@ -69,6 +71,9 @@ fn what_is_stored_and_its_names() {
     let (found, newest, issued, component) = (2, 1, 1, ComponentId::new(1));
     let out_of_range = OutOfRange { axis: 'x', unit: "chunks", found: 2, min: 0, max: 1 };
     let why = Mismatch::UnknownBlock { block: BlockId::new(1) };
+    let breach = Breach { field: "level".into(), found: "2".into(), allowed: "0 or 1".into() };
+    let (place, name, pack) = (ValuePlace::Entity(id()), "a:b".into(), "a".into());
+    let illegal = IllegalValue { place, name, pack, breach };
     check([
         (Error::Corrupt(Box::new(damage)), K::Damaged),
         (Error::Registry(RegistryError::Bytes { row: "blocks".into(), error: damaged() }), K::Damaged),
@@ -81,6 +86,7 @@ fn what_is_stored_and_its_names() {
         (Error::UnknownSide { at: at(), kind: SideKind::new(1), issued }, K::Invalid),
         (Error::UnknownEntityType { id: id(), kind: EntityTypeId::new(1), issued }, K::Invalid),
         (Error::UnknownComponent { id: id(), component }, K::Invalid),
+        (Error::IllegalValue(Box::new(illegal)), K::Invalid),
         (
             Error::WrongComponentWidth { id: id(), component, name: "a".into(), width_bytes: 1, found: 2 },
             K::Invalid,

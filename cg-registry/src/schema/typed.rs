@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use cg_format::ComponentShape;
 
-use super::check::width;
-use super::{Content, Type, TypedField};
-use crate::schema::{ComponentSpec, SpecError};
+use super::{ComponentSpec, SpecError};
+use crate::types::{Content, Type, TypedField, width};
 
 /// The maximum length of all names of the types of one component. It keeps their record small.
 const MAX_NAME_BYTES: usize = 256 << 10;
