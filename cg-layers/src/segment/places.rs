@@ -27,7 +27,7 @@ use super::rows::place_property;
 
 /// At most this many places are remembered for each segment; the others stay in the root.
 const REMEMBERED: usize = 4096;
-/// So many are deleted at once: meanwhile no thread puts or looks up anything.
+/// At most this many are deleted at once: meanwhile no thread puts or looks up anything.
 const AT_ONCE: usize = 64;
 
 /// A transaction puts or deletes keys until this is dropped: none is transferred, and no other segment puts those.
@@ -177,8 +177,7 @@ impl<H: SegmentHome> Borders<H> {
         self.forget_left(1);
     }
 
-    /// Deletes the places of what was deleted in segments that can lose no commit any more, so many times [`AT_ONCE`] for each
-    /// segment at most. Waits for no other thread. Places that stay are harmless.
+    /// Deletes the places of what was deleted in segments that can lose no commit any more, of each segment at most `times` times [`AT_ONCE`]. Waits for no other thread. Places that stay are harmless.
     pub(super) fn forget_left(&self, times: usize) {
         let left = std::mem::take(&mut *self.deleted.lock());
         for (segment, mut keys) in left {

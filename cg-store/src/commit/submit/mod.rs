@@ -83,7 +83,7 @@ impl CommitState {
         Ok(WriteTicket::waiting(&self.ticket_issuer, outcome))
     }
 
-    /// Checks that the world takes a batch, of so many bytes, if its queue has room. Waits for nothing.
+    /// Checks that the world takes a batch of a size, if its queue has room. Waits for nothing.
     ///
     /// # Errors
     /// [`Error::Closed`], [`Error::LowDiskSpace`], and why the world takes no commits.
