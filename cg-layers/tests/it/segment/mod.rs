@@ -15,7 +15,9 @@ mod ticks;
 mod transaction;
 mod transfer;
 mod values;
+mod values_listed;
 mod values_merged;
+mod values_placed;
 mod verify;
 mod whole;
 
