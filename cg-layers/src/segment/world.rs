@@ -58,7 +58,7 @@ impl SegmentedWorld<InMemory> {
     /// Creates a segmented world in memory.
     ///
     /// # Errors
-    /// [`SegmentError::Side`](crate::SegmentError::Side), and as
+    /// [`SegmentError::Side`], and as
     /// [`WorldBuilder::in_memory`](cg_store::WorldBuilder::in_memory).
     pub fn in_memory(packs: &[PackManifest], options: &SegmentOptions) -> Result<Self, Error> {
         check_side(options.side_chunks)?;
@@ -72,7 +72,7 @@ impl SegmentedWorld<OnDisk> {
     /// Creates a segmented world in an empty or missing directory.
     ///
     /// # Errors
-    /// [`SegmentError::Side`](crate::SegmentError::Side), and as
+    /// [`SegmentError::Side`], and as
     /// [`WorldBuilder::create`](cg_store::WorldBuilder::create).
     pub fn create(
         dir: impl AsRef<std::path::Path>,
@@ -90,9 +90,9 @@ impl SegmentedWorld<OnDisk> {
     /// merge continues when it is called again.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`](crate::SegmentError::NotSegmented),
-    /// [`SegmentError::DamagedRoot`](crate::SegmentError::DamagedRoot),
-    /// [`SegmentError::UnfinishedMerge`](crate::SegmentError::UnfinishedMerge), and as
+    /// [`SegmentError::NotSegmented`],
+    /// [`SegmentError::DamagedRoot`],
+    /// [`SegmentError::UnfinishedMerge`], and as
     /// [`WorldBuilder::open`](cg_store::WorldBuilder::open). Segments without unfinished work are not read before they
     /// are needed.
     pub fn open(
@@ -207,11 +207,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// there.
     ///
     /// # Errors
-    /// [`SegmentError::NoOwner`](crate::SegmentError::NoOwner),
-    /// [`SegmentError::NoEntity`](crate::SegmentError::NoEntity) and [`Error::OwnerAbsent`], after which nothing was
+    /// [`SegmentError::NoOwner`],
+    /// [`SegmentError::NoEntity`] and [`Error::OwnerAbsent`], after which nothing was
     /// changed; the errors of the segments' transactions. After a failure of the storage, the transfer is finished as
     /// soon as the storage can be written again, at the latest when the world is opened. Until then its entities are
-    /// [`SegmentError::InTransit`](crate::SegmentError::InTransit), and the next transfer fails as this one did. If the
+    /// [`SegmentError::InTransit`], and the next transfer fails as this one did. If the
     /// row of an entity in transit is damaged, its reads return the damage until it is
     /// [quarantined](cg_store::quarantine::Quarantine::entity). Other transfers do not wait for it. [`Error::Nested`]
     /// inside a closure of [`transaction`](Self::transaction) or [`Segments::with`].
