@@ -115,7 +115,11 @@ fn stored_form(tier: ClusterTier, row: &[u8]) -> bool {
     assert_eq!(merged.to_seed_bytes(&mut Limits::default()).as_ref(), Ok(&seed));
     let view = ClusterView::new(&seed).expect("what is written is read");
     let info = |slot: Slot| cluster.chunk_info(slot).expect("the seed form has the same chunks");
-    let draft = ClusterBuilder::from_seed(&view, info).finish(&mut Limits::default());
+    let mut builder = ClusterBuilder::new(tier);
+    for (slot, value) in view.chunks() {
+        builder.put(slot, info(slot), value);
+    }
+    let draft = builder.finish(&mut Limits::default());
     let again =
         draft.expect("it was stored before").expect("it has chunks").seal(Space::of_cluster(tier), KEY, 1);
     let again = StoredCluster::open(tier, KEY, &again).expect("what is written is read");
