@@ -1,5 +1,6 @@
 //! Places that keys get while the world is copied.
 
+#[cfg(feature = "rocks")]
 use std::collections::BTreeMap;
 
 use cg_store::error::ConflictKey;
@@ -15,10 +16,12 @@ use super::place::Place;
 pub(super) struct Placed(Mutex<Option<Vec<(ConflictKey, Place)>>, rank::SegmentPlaced>);
 
 /// Places are noted until this is dropped.
+#[cfg(feature = "rocks")]
 pub(super) struct PlacedSince<'p>(&'p Placed);
 
 impl Placed {
     /// Begins to note places. There is one copy at a time.
+    #[cfg(feature = "rocks")]
     pub(super) fn begin(&self) -> PlacedSince<'_> {
         *self.0.lock() = Some(Vec::new());
         PlacedSince(self)
@@ -31,6 +34,7 @@ impl Placed {
     }
 }
 
+#[cfg(feature = "rocks")]
 impl PlacedSince<'_> {
     /// The places of each key so far, oldest first.
     pub(super) fn places(&self) -> BTreeMap<ConflictKey, Vec<Place>> {
@@ -42,6 +46,7 @@ impl PlacedSince<'_> {
     }
 }
 
+#[cfg(feature = "rocks")]
 impl Drop for PlacedSince<'_> {
     fn drop(&mut self) {
         *self.0.0.lock() = None;
