@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use cg_store::Error;
 use cg_store::layer::host;
 
+use super::open::OpenSegments;
+
 thread_local! {
     /// The worlds whose closures this thread runs, outermost first.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
@@ -30,13 +32,32 @@ impl Drop for Inside {
 }
 
 /// Runs a closure of the host that keeps a segment of a world open. The world is known by its address.
-pub(super) fn inside<T>(world: usize, run: impl FnOnce() -> T) -> T {
+fn inside<T>(world: usize, run: impl FnOnce() -> T) -> T {
     let _inside = Inside::enter(world);
     host(run)
 }
 
 /// # Errors
 /// [`Error::Nested`] inside such a closure.
-pub(super) fn refuse_inside(world: usize) -> Result<(), Error> {
+fn refuse_inside(world: usize) -> Result<(), Error> {
     if INSIDE.with_borrow(|inside| inside.contains(&world)) { Err(Error::Nested) } else { Ok(()) }
+}
+
+/// Closures of the host that keep a segment open.
+impl<H> OpenSegments<H> {
+    /// Runs one.
+    pub(super) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
+        inside(self.address(), run)
+    }
+
+    /// # Errors
+    /// [`Error::Nested`] inside one.
+    pub(super) fn refuse_inside(&self) -> Result<(), Error> {
+        refuse_inside(self.address())
+    }
+
+    /// It is in one place as long as it lives.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
 }

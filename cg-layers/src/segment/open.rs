@@ -18,7 +18,6 @@ use super::checks::{check_is_segment, check_names};
 use super::error::SegmentError;
 use super::history;
 use super::home::SegmentHome;
-use super::inside;
 use super::options::SegmentOptions;
 use super::pins::Pins;
 use super::pos::SegmentPos;
@@ -399,24 +398,5 @@ impl<H: SegmentHome> OpenSegments<H> {
         let world = self.home.open(segment, Arc::clone(&names), &check, &self.options)?;
         check_is_segment(self.root.world(), &world, segment)?;
         Ok(world)
-    }
-}
-
-/// Closures of the host that keep a segment open.
-impl<H> OpenSegments<H> {
-    /// Runs one.
-    pub(super) fn inside<T>(&self, run: impl FnOnce() -> T) -> T {
-        inside::inside(self.address(), run)
-    }
-
-    /// # Errors
-    /// [`Error::Nested`] inside one.
-    pub(super) fn refuse_inside(&self) -> Result<(), Error> {
-        inside::refuse_inside(self.address())
-    }
-
-    /// It is in one place as long as it lives.
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
     }
 }
