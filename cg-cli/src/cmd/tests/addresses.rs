@@ -28,7 +28,7 @@ const LOSS: &str = "a database is recovered by its own means; a host that goes o
 const ID: &str = "00000000-0000-0000-0000-000000000001";
 
 /// Every command with arguments, where `W` is the address.
-const ALL: [(&str, &str, Stance); 47] = [
+const ALL: [(&str, &str, Stance); 48] = [
     ("accept-loss", "W", Refuses(LOSS)),
     ("archive", "W file", Works),
     ("checkpoint", "W dir", Refuses("use `cg copy`")),
