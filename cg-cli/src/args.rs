@@ -213,6 +213,10 @@ pub(crate) struct BoxArg {
 }
 
 impl BoxArg {
+    pub(crate) const fn is_given(&self) -> bool {
+        !self.corners.is_empty()
+    }
+
     /// The box, if one was given. A second one is refused: `instead` says how to do without.
     pub(crate) fn get(&self, instead: &str) -> Result<Option<BlockBox>, Failure> {
         match boxes(&self.corners)?[..] {

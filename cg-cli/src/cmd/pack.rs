@@ -47,6 +47,13 @@ pub(crate) struct Args {
     /// The file to write.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    #[command(flatten)]
+    choice: ChoiceArg,
+}
+
+/// What is packed of a world.
+#[derive(Debug, clap::Args)]
+pub(super) struct ChoiceArg {
     /// The objects whose keys begin so; may be given several times.
     #[arg(long = "objects", value_name = "PREFIX")]
     prefixes: Vec<String>,
@@ -76,7 +83,7 @@ struct Report {
 
 /// Contents of a box that no pack holds.
 #[derive(Debug, Default)]
-struct Left {
+pub(super) struct Left {
     records: u64,
     detached: u64,
     /// Entities that belong to chunks of the box and stand elsewhere.
@@ -86,28 +93,13 @@ struct Left {
 }
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    let area = args.area.get("run `cg pack` once for each box, with a file of its own")?;
-    if args.prefixes.is_empty() && area.is_none() {
-        return Err(Failure::usage("say what to pack: --objects PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or both"));
-    }
-    if area.is_none() && args.dimension.is_given() {
-        return Err(Failure::usage("--dim says where the box lies; give --box too"));
-    }
-    area.map_or(Ok(()), check_aligned)?;
-    let prefixes = prefixes(&args.prefixes)?;
+    let chosen = args.choice.get()?;
     let world = args.world.open(out)?;
-    let left = area.map_or(Ok(Left::default()), |area| left_in(&world, area, args, &prefixes))?;
-    if !args.without_records && !left.is_nothing() {
-        return Err(Failure::refused(format!(
-            "the box has {left}, which a pack does not hold; nothing was written, and with --without-records it is packed \
-             without them"
-        )));
-    }
+    let left = args.choice.left(&world, &chosen)?;
     let failed = |error| Failure::io("write", &args.file, &error);
     // Before the work, not after it.
     let file = NewFile::create(&args.file).map_err(failed)?;
-    let region = area.map(|area| captured(&world, area, args, out)).transpose()?;
-    let (file, info) = write(&world, region.as_ref(), &prefixes, BufWriter::new(file), &args.file)?;
+    let (file, info) = args.choice.pack(&world, &chosen, BufWriter::new(file), &args.file, out)?;
     let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
     file.finish().map_err(failed)?;
     let region = info.region.as_ref();
@@ -128,6 +120,59 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::Good)
 }
 
+/// Checked values of [`ChoiceArg`].
+pub(super) struct Chosen {
+    pub(super) area: Option<BlockBox>,
+    prefixes: Vec<Vec<u8>>,
+}
+
+impl ChoiceArg {
+    /// Whether anything was chosen.
+    pub(super) fn is_given(&self) -> bool {
+        self.area.is_given() || !self.prefixes.is_empty() || self.dimension.is_given() || self.without_records
+    }
+
+    pub(super) fn get(&self) -> Result<Chosen, Failure> {
+        let area = self.area.get("run `cg pack` once for each box, with a file of its own")?;
+        if self.prefixes.is_empty() && area.is_none() {
+            return Err(Failure::usage(
+                "say what to pack: --objects PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or both",
+            ));
+        }
+        if area.is_none() && self.dimension.is_given() {
+            return Err(Failure::usage("--dim says where the box lies; give --box too"));
+        }
+        area.map_or(Ok(()), check_aligned)?;
+        Ok(Chosen { area, prefixes: prefixes(&self.prefixes)? })
+    }
+
+    /// Counts the contents of the box that a pack does not hold, and refuses them unless they may be left.
+    pub(super) fn left(&self, world: &World, chosen: &Chosen) -> Result<Left, Failure> {
+        let Chosen { area, prefixes } = chosen;
+        let left = area.map_or(Ok(Left::default()), |area| left_in(world, area, self, prefixes))?;
+        if !self.without_records && !left.is_nothing() {
+            return Err(Failure::refused(format!(
+                "the box has {left}, which a pack does not hold; nothing was written, and with --without-records it is packed \
+                 without them"
+            )));
+        }
+        Ok(left)
+    }
+
+    /// Writes the pack.
+    pub(super) fn pack<W: Write>(
+        &self,
+        world: &World,
+        chosen: &Chosen,
+        to: W,
+        path: &Path,
+        out: &Output,
+    ) -> Result<(W, PackInfo), Failure> {
+        let region = chosen.area.map(|area| captured(world, area, self, out)).transpose()?;
+        write(world, region.as_ref(), &chosen.prefixes, to, path)
+    }
+}
+
 /// Refuses a box that cuts chunks, and says which one would do.
 fn check_aligned(area: BlockBox) -> Result<(), Failure> {
     let chunks = area.chunks();
@@ -142,7 +187,7 @@ fn check_aligned(area: BlockBox) -> Result<(), Failure> {
 }
 
 /// Counts the contents of a box that the pack does not hold. A damaged record or entity ends it: it may be of the box.
-fn left_in(world: &World, area: BlockBox, args: &Args, prefixes: &[Vec<u8>]) -> Result<Left, Failure> {
+fn left_in(world: &World, area: BlockBox, args: &ChoiceArg, prefixes: &[Vec<u8>]) -> Result<Left, Failure> {
     let catalog = world.catalog();
     let dimension = args.dimension.find(&catalog)?;
     let mut records = 0;
@@ -215,7 +260,7 @@ fn packed_columns(
 }
 
 impl Left {
-    const fn is_nothing(&self) -> bool {
+    pub(super) const fn is_nothing(&self) -> bool {
         self.records + self.detached + self.outside + self.kept_slots == 0
     }
 }
@@ -244,7 +289,7 @@ fn prefixes(given: &[String]) -> Result<Vec<Vec<u8>>, Failure> {
     Ok(all)
 }
 
-fn captured(world: &World, area: BlockBox, args: &Args, out: &Output) -> Result<Snapshot, Failure> {
+fn captured(world: &World, area: BlockBox, args: &ChoiceArg, out: &Output) -> Result<Snapshot, Failure> {
     let region = Region::new(args.dimension.find(&world.catalog())?, area);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let options =

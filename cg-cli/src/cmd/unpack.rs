@@ -1,5 +1,6 @@
 //! `cg unpack`: a pack into a world.
 
+mod archived;
 mod put;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use clap::{ValueEnum, ValueHint};
 use serde::Serialize;
 
 use super::names::NamesArg;
+use super::pack::ChoiceArg;
 use super::snapshot::kinds::{self, ByKind, Kinds};
 use super::snapshot::limits;
 use super::snapshot::steps::StepsArg;
@@ -26,6 +28,8 @@ use crate::shown::shown;
 
 /// Put a pack into a world. Writes, unless it is a dry run: WORLD is made if it is not there.
 ///
+/// Of a file that `cg archive` wrote, `--box` and `--objects` choose what is put: that is packed first, as `cg pack` packs it,
+/// in the folder for temporary files (`TMPDIR`), which holds the columns of the box and all values beside chunks meanwhile.
 /// The whole file is checked before anything is written, and again what is written. What its box uses and the world does
 /// not know is registered first, in a commit of its own, if that is no more than --max-names allows. The rest is one
 /// transaction, whatever its size: killed, all of it is there or nothing. Until it is written, memory holds what it puts;
@@ -39,7 +43,7 @@ use crate::shown::shown;
 /// block no such component: they are kept beside their block, in `:lost_components` or `:stale`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The file that `cg pack` wrote.
+    /// The file that `cg pack` wrote, or `cg archive`.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
@@ -57,6 +61,9 @@ pub(crate) struct Args {
     steps: StepsArg,
     #[command(flatten)]
     names: NamesArg,
+    /// Of an archive alone.
+    #[command(flatten)]
+    choice: ChoiceArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
@@ -128,8 +135,20 @@ struct Report {
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // Before a world is made for it.
-    let file = File::open(&args.file).map_err(|error| Failure::io("read", &args.file, &error))?;
-    let len_bytes = file.metadata().map_err(|error| Failure::io("read", &args.file, &error))?.len();
+    let failed = |error| Failure::io("read", &args.file, &error);
+    let mut file = File::open(&args.file).map_err(failed)?;
+    if archived::is_archive(&file).map_err(failed)? {
+        let (pack, left) = archived::packed(file, &args.file, &args.choice, out)?;
+        file = pack;
+        if !left.is_nothing() {
+            out.warn(&format!("of the archive's box, {left} stay out"));
+        }
+    } else if args.choice.is_given() {
+        return Err(Failure::usage(
+            "a pack is unpacked whole; --box, --dim, --objects and --without-records choose from an archive",
+        ));
+    }
+    let len_bytes = file.metadata().map_err(failed)?.len();
     let limits = limits(len_bytes);
     let named =
         |failure: Failure| Failure::Known(failure.code(), format!("{}: {failure}", args.file.display()));

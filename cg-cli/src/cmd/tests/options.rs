@@ -17,13 +17,15 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 16] = [
+const SEVERAL: [(&str, &str, Several); 18] = [
     ("compact", "box", Several::Union),
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
     ("map", "box", Several::Union),
     ("pack", "box", Several::OneBox),
+    ("unpack", "box", Several::OneBox),
     ("pack", "objects", Several::Union),
+    ("unpack", "objects", Several::Union),
     ("prune", "box", Several::Union),
     ("quarantine add", "box", Several::OneBox),
     ("records list", "box", Several::Union),

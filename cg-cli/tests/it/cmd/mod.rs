@@ -28,6 +28,7 @@ mod segments;
 mod settings;
 mod snapshot;
 mod tiers;
+mod unpack_archive;
 mod usage;
 mod verify;
 

@@ -12,9 +12,9 @@ use serde_json::json;
 use super::{GROUND, SHEEP, Said, Sample, run, text};
 
 /// The sample's full chunk, the one above it, and two places beside them where none is.
-const BOX: [&str; 7] = ["--box", "0", "64", "-16", "31", "95", "-1"];
+pub(super) const BOX: [&str; 7] = ["--box", "0", "64", "-16", "31", "95", "-1"];
 
-fn sample() -> Sample {
+pub(super) fn sample() -> Sample {
     let sample = Sample::new();
     for (key, content) in
         [("avatar/7/bag", ""), ("avatar/7/hat", "red"), ("avatar/8/hat", "blue"), ("b", "x")]
@@ -35,7 +35,7 @@ fn unpack(file: &Path, world: &Path, more: &[&str]) -> Said {
 }
 
 /// A world that registered the sample's names, and others, in another order.
-fn other_order(path: &Path) {
+pub(super) fn other_order(path: &Path) {
     let world = World::builder().create(path).expect("the directory is empty");
     world.registry().register_dimension("mod:void").expect("new");
     world.registry().register_entity("mod:drone").expect("new");
