@@ -8,11 +8,11 @@ use cg_format::{Dimension, EntityId};
 use cg_store::{Error, World};
 
 use super::listed;
-use crate::mapping::{Ids, StoredLevel, place};
+use crate::mapping::{Ids, StoredLevel, place, player};
 use crate::region::ColumnPos;
 
 /// The entities of each column of a world, by the lists of a save in which they go: as they were when this was read, and
-/// with those that were saved by it since.
+/// with those that were saved by it since. Players are of no column.
 ///
 /// A world knows which entities a chunk owns. An entity without a chunk, and one that is listed in another column than
 /// that in which it stands, is found only by reading all of them, so this is read once and used for many columns. One
@@ -33,11 +33,14 @@ impl ColumnEntities {
     /// # Errors
     /// If the engine fails.
     pub fn read(world: &World) -> Result<Self, Error> {
-        let (ids, level) = (Ids::find(&world.catalog()), StoredLevel::read(world)?.data_version());
+        let (catalog, level) = (world.catalog(), StoredLevel::read(world)?.data_version());
+        let ids = Ids::find(&catalog);
         let mut found = Self { level, ..Self::default() };
         world.read_view(|view| {
             view.for_each_entity(|entity| {
-                if let Ok((id, entity)) = entity {
+                if let Ok((id, entity)) = entity
+                    && !player::is_player(&catalog, &ids, &entity)
+                {
                     found.add(&ids, id, &entity);
                 }
                 ControlFlow::<()>::Continue(())

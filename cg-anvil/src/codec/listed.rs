@@ -11,7 +11,7 @@ use super::missed::Missed;
 use crate::entity::{self, MAX_RIDER_DEPTH};
 use crate::mapping::defaults::DATA_VERSION;
 use crate::mapping::origin::ListedIn;
-use crate::mapping::{Ids, Origin, place};
+use crate::mapping::{Ids, Origin, place, player};
 use crate::{ColumnPos, EntityRecord, nbt};
 
 /// How an entity goes into a save.
@@ -22,6 +22,8 @@ pub(crate) enum Root {
     In(ListedIn, ColumnPos),
     /// Not at all: it has no NBT.
     NoNbt,
+    /// Into a file of its own, beside all columns.
+    Player,
 }
 
 /// The lists of a region's columns.
@@ -72,6 +74,9 @@ pub(crate) fn root<S: EntitySource<Error = Error>>(
     entity: &Entity,
 ) -> Result<Root, Error> {
     let ids = Ids::find(catalog);
+    if player::is_player(catalog, &ids, entity) {
+        return Ok(Root::Player);
+    }
     if ids.entity_nbt.and_then(|component| entity.component(component)).is_none() {
         return Ok(Root::NoNbt);
     }
@@ -112,7 +117,7 @@ pub(crate) fn vehicle_column<S: EntitySource<Error = Error>>(
         let Some(vehicle) = world.entity(id)? else { break };
         match root(world, catalog, id, &vehicle)? {
             Root::In(_, column) => return Ok(Some(column)),
-            Root::NoNbt => break,
+            Root::NoNbt | Root::Player => break,
             Root::Rides => next = origin(&ids, &vehicle).and_then(|origin| origin.vehicle),
         }
     }
@@ -123,6 +128,8 @@ pub(crate) fn vehicle_column<S: EntitySource<Error = Error>>(
 pub(crate) enum Whole {
     /// It is inside the vehicle that it rides.
     Rides,
+    /// It is a player.
+    Player,
     /// It has no NBT.
     NoNbt,
     /// Its NBT, riders inside.
@@ -142,6 +149,7 @@ pub(crate) fn whole_entity<S: EntitySource<Error = Error>>(
     match root(world, catalog, id, entity)? {
         Root::Rides => return Ok(Whole::Rides),
         Root::NoNbt => return Ok(Whole::NoNbt),
+        Root::Player => return Ok(Whole::Player),
         Root::In(..) => {}
     }
     let ids = Ids::find(catalog);

@@ -11,11 +11,15 @@ use cg_store::{Error, ErrorKind, World};
 
 use super::error::ExportError;
 use super::journal::Journal;
+use super::players::Players;
 use super::report::ExportReport;
 use crate::Region;
 use crate::mapping::key::{self, FILE_PREFIX};
 use crate::save::{self, LEVEL, Layout};
 use crate::settings::{self, ICON, Written};
+
+/// How an export counts files that have no place in a save.
+const NO_PATH: &str = "files that no save can hold at the path that they have";
 
 /// How the paths begin of the files that are a dimension's own: those in its folder in each layout, and in that in which it
 /// is placed.
@@ -30,7 +34,7 @@ pub(super) fn folders_of(dimension: &str, placed: Option<&Path>) -> Vec<String> 
 ///
 /// Holds the names of all files and one file in memory. Each is on the disk afterwards.
 pub(super) fn write(
-    world: &World,
+    (world, mut players): (&World, Players<'_>),
     dir: &Path,
     below: Option<&[String]>,
     journal: &mut Journal,
@@ -41,15 +45,15 @@ pub(super) fn write(
     let has = |file: &str| names.iter().any(|name| name == file);
     // A picture that was set in the world, of a save that had none.
     let is_icon_new = below.is_none() && settings.thumbnail.is_some() && has(LEVEL) && !has(ICON);
-    if is_icon_new {
-        names.push(ICON.to_owned());
-    }
+    let new_players = if below.is_none() { players.without_file(&names)? } else { Vec::new() };
+    names.extend(is_icon_new.then(|| ICON.to_owned()));
+    names.extend(new_players.iter().map(|(_, path)| path.clone()));
     journal.files(names)?;
     let mut writing = Written::new(settings, kept_settings(world)?);
-    let mut written = Vec::new();
+    let mut files = NewFiles { report, written: Vec::new() };
     let failed = world.objects().for_each(FILE_PREFIX, |object| {
         let Ok((key, _, bytes)) = object else {
-            report.missed("damaged objects of files", 1);
+            files.report.missed("damaged objects of files", 1);
             return ControlFlow::Continue(());
         };
         let name = key.strip_prefix(FILE_PREFIX.as_bytes()).and_then(|name| std::str::from_utf8(name).ok());
@@ -58,45 +62,34 @@ pub(super) fn write(
         if !name.is_none_or(is_wanted) {
             return ControlFlow::Continue(());
         }
-        let has_regions = report.files > 0;
+        let has_regions = files.report.files > 0;
         let is_file = |name: &&str| !is_region(name, has_regions) || holds_no_slot(bytes);
         let path = name.filter(is_file).and_then(|name| save::file_path(dir, name));
         let Some(path) = path else {
-            report.missed("files that no save can hold at the path that they have", 1);
+            files.report.missed(NO_PATH, 1);
             return ControlFlow::Continue(());
         };
         // Only objects of files have a name, and a path.
-        let bytes = writing.file(name.unwrap_or_default(), bytes);
-        match write_new(&path, &bytes) {
-            Ok(()) => {
-                report.other_files += 1;
-                written.push(path);
-            }
-            Err(error) if is_taken(&error) => {
-                report.missed("files where another file or folder is", 1);
-            }
-            // Some systems take shorter ones than others.
-            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
-                report.missed("files that no save can hold at the path that they have", 1);
-            }
-            Err(source) => return ControlFlow::Break(ExportError::Io { path, source }),
-        }
-        ControlFlow::Continue(())
+        let name = name.unwrap_or_default();
+        let done = match players.file(name, writing.file(name, bytes)) {
+            Ok(bytes) => bytes.map_or(Ok(()), |bytes| files.put(path, &bytes)),
+            Err(error) => Err(error.into()),
+        };
+        done.map_or_else(ControlFlow::Break, ControlFlow::Continue)
     })?;
     failed.map_or(Ok(()), Err)?;
     if is_icon_new && let Some(thumbnail) = writing.thumbnail() {
-        let path = dir.join(ICON);
-        match write_new(&path, &thumbnail) {
-            Ok(()) => {
-                report.other_files += 1;
-                written.push(path);
-            }
-            Err(error) if is_taken(&error) => report.missed("files where another file or folder is", 1),
-            Err(source) => return Err(ExportError::Io { path, source }),
+        files.put(dir.join(ICON), &thumbnail)?;
+    }
+    for (uuid, path) in new_players {
+        if let Some(bytes) = players.new_file(uuid)? {
+            files.put(dir.join(path), &bytes)?;
         }
     }
+    let NewFiles { report, written } = files;
     if below.is_none() {
         report.missed("settings that no file of the save has a place for", writing.unsaid());
+        players.finish(report);
     }
     // By now the system has begun to put them on the disk.
     for path in written {
@@ -104,6 +97,29 @@ pub(super) fn write(
         synced.map_err(|source| ExportError::Io { path, source })?;
     }
     Ok(())
+}
+
+/// Files that are written, and what is said of them.
+struct NewFiles<'r> {
+    report: &'r mut ExportReport,
+    written: Vec<PathBuf>,
+}
+
+impl NewFiles<'_> {
+    /// Writes a file where there is none.
+    fn put(&mut self, path: PathBuf, bytes: &[u8]) -> Result<(), ExportError> {
+        match write_new(&path, bytes) {
+            Ok(()) => {
+                self.report.other_files += 1;
+                self.written.push(path);
+            }
+            Err(error) if is_taken(&error) => self.report.missed("files where another file or folder is", 1),
+            // Some systems take shorter ones than others.
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => self.report.missed(NO_PATH, 1),
+            Err(source) => return Err(ExportError::Io { path, source }),
+        }
+        Ok(())
+    }
 }
 
 /// What the files say that a world keeps.

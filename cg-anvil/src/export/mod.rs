@@ -33,6 +33,7 @@ mod journal;
 mod kept;
 mod layout;
 mod options;
+mod players;
 mod region;
 mod report;
 mod run;

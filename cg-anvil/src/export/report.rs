@@ -26,6 +26,12 @@ pub struct ExportReport {
     pub entities: u64,
     /// Files that are no regions.
     pub other_files: u64,
+    /// Players, each in a file of its own or in `level.dat`.
+    pub players: u64,
+    /// Of these, players that are not as they came.
+    pub changed_players: u64,
+    /// Players that were deleted since they came: their files are left out.
+    pub deleted_players: u64,
     /// Columns whose blocks are not those that they were imported with: without height maps, ticks that were due, the
     /// word that their light is done, and points of interest, which the game makes anew.
     pub changed_columns: u64,
@@ -112,6 +118,9 @@ impl ExportReport {
             chunks,
             entities,
             other_files,
+            players,
+            changed_players,
+            deleted_players,
             changed_columns,
             old_slots,
             left_old_slots,
@@ -130,6 +139,9 @@ impl ExportReport {
         self.chunks += chunks;
         self.entities += entities;
         self.other_files += other_files;
+        self.players += players;
+        self.changed_players += changed_players;
+        self.deleted_players += deleted_players;
         self.changed_columns += changed_columns;
         self.old_slots += old_slots;
         self.left_old_slots += left_old_slots;

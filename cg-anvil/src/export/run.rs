@@ -13,6 +13,7 @@ use super::files;
 use super::journal::{Done, Journal};
 use super::layout::{LayoutChoice, Layouts};
 use super::options::ExportOptions;
+use super::players::Players;
 use super::region::Region;
 use super::report::ExportReport;
 use super::scope::Scope;
@@ -58,7 +59,7 @@ pub fn export(
     let layouts = Layouts::read(world)?;
     let level = layouts.data_version();
     let folders = folders(&layouts, &catalog, only, options, &mut report)?;
-    let Survey { regions, riders, heights } =
+    let Survey { regions, riders, players, heights } =
         survey(world, &catalog, only.map_or(Scope::World, Scope::Dimension), &mut report)?;
     let mut joined = 0;
     let count = regions.len();
@@ -105,7 +106,8 @@ pub fn export(
         let placed = folders.get(&only).and_then(|folder| folder.as_deref().ok());
         files::folders_of(&dimension_name(&catalog, only), placed)
     });
-    files::write(world, dir, below.as_deref(), &mut journal, &mut report)?;
+    let players = Players::new(world, players, layouts.looks());
+    files::write((world, players), dir, below.as_deref(), &mut journal, &mut report)?;
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",
         riders.saturating_sub(joined),

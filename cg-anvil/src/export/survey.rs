@@ -1,6 +1,6 @@
 //! Which regions a world, or a part of it, has: one look at every key and every entity before anything is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{ControlFlow, RangeInclusive};
 
 use cg_format::{BlockPos, Dimension, EntityId};
@@ -10,6 +10,7 @@ use cg_registry::{Catalog, ListKind};
 use cg_store::objects::ObjectKey;
 use cg_store::settings::WorldSettings;
 use cg_store::{Error, World};
+use uuid::Uuid;
 
 use super::report::ExportReport;
 use super::scope::Scope;
@@ -50,6 +51,8 @@ pub(super) struct Survey {
     pub(super) regions: BTreeMap<(Dimension, RegionPos), Contents>,
     /// Entities that go into the vehicles they ride.
     pub(super) riders: u64,
+    /// Players, if the whole world is written.
+    pub(super) players: BTreeSet<Uuid>,
     /// The sections between which each dimension has chunks.
     pub(super) heights: BTreeMap<Dimension, RangeInclusive<i64>>,
 }
@@ -62,7 +65,7 @@ pub(super) fn survey(
     report: &mut ExportReport,
 ) -> Result<Survey, Error> {
     let mut regions = BTreeMap::<(Dimension, RegionPos), Contents>::new();
-    let mut riders = 0;
+    let (mut riders, mut players) = (0, BTreeSet::new());
     let wanted = |dimension: Dimension| scope.has(dimension);
     let (mut outside, mut damaged) = (0, 0);
     let mut heights = BTreeMap::<_, RangeInclusive<i64>>::new();
@@ -140,6 +143,9 @@ pub(super) fn survey(
                         riders += u64::from(column.map_or(is_here, |column| scope.has_column(column)));
                     }
                 },
+                // They stay as the save has them where columns are put into one.
+                Ok(listed::Root::Player) if scope.dimension().is_some() => {}
+                Ok(listed::Root::Player) => drop(players.insert(id.get())),
                 Ok(listed::Root::NoNbt) => {
                     report.missed(choice::NEVER_SAVED, is_here.into());
                 }
@@ -155,7 +161,7 @@ pub(super) fn survey(
             ControlFlow::Continue(())
         })
     })?;
-    failed.map_or(Ok(Survey { regions, riders, heights }), Err)
+    failed.map_or(Ok(Survey { regions, riders, players, heights }), Err)
 }
 
 /// Counts what no save has a place for. What belongs to no dimension counts only if all are exported.

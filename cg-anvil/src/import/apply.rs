@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::choices::Merge;
 use super::error::ImportError;
 use super::ledger::{Ledger, Part};
+use super::players::Players;
 use super::prepare::{Content, Job, Prepared};
 use super::progress::{self, FileProgress, Head, Stored};
 use super::report::ImportReport;
@@ -61,6 +62,8 @@ pub(super) struct Importer<'a> {
     pub(super) met: HashSet<Uuid>,
     /// Digest of the save's `level.dat`, once it was read.
     pub(super) level: Option<LevelDigest>,
+    /// The players of the save, and which of them wait for their column.
+    pub(super) players: Players,
     transactions: u64,
     stop_after: Option<u64>,
     pub(super) columns: u64,
@@ -96,7 +99,8 @@ impl<'a> Importer<'a> {
             ledger.add(&begun.dimension, &begun.met);
             numbers.insert(begun.name, numbers.len());
         }
-        let replaces = head.choices.merge == Some(Merge::Replace);
+        let merge = head.choices.merge;
+        let replaces = merge == Some(Merge::Replace);
         let without_chunk = if replaces { without_chunk(world)? } else { ByColumn::new() };
         Ok(Self {
             met: progress::met(world)?,
@@ -115,6 +119,7 @@ impl<'a> Importer<'a> {
             chunks: None,
             without_chunk,
             level: None,
+            players: Players::find(world, source, merge),
             transactions: 0,
             stop_after,
             columns: 0,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
+use cg_format::EntityId;
 use cg_minecraft::content::{GAME, JAVA};
 use cg_registry::Name;
 use cg_store::prelude::Property;
@@ -12,11 +13,11 @@ use cg_store::{Error, World};
 use super::ReplacedLevel;
 use super::choices::{Merge, MergeFiles};
 use super::error::ImportError;
-use super::files;
 use super::options::ImportOptions;
 use super::progress::{self, Head, RULES};
-use super::source::Source;
+use super::source::{self, Source};
 use crate::mapping::key;
+use crate::mapping::player::{PlayerFile, PlayerMark};
 use crate::{Level, save};
 
 /// The path of the file that makes a folder a save.
@@ -81,9 +82,20 @@ pub(super) fn begin(
 /// Stores the head, and deletes files with it, so that a kill neither deletes without telling nor deletes what the import
 /// brings.
 fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
+    // A player goes with the file that they came in.
+    let mut players = Vec::new();
+    for PlayerFile { uuid, is_backup, .. } in deleted.iter().filter_map(|name| PlayerFile::of(name)) {
+        if !is_backup && PlayerMark::read(world, uuid)?.is_some() {
+            players.push(uuid);
+        }
+    }
     world.transaction(|tx| {
         for name in deleted {
             tx.delete_object(key::file_key(name)?)?;
+        }
+        for uuid in players {
+            tx.delete_object(PlayerMark::key(uuid))?;
+            tx.delete_entity(EntityId::new(uuid));
         }
         tx.set_property(game(), Some(JAVA.as_bytes().to_vec()));
         progress::put_head(tx, head);
@@ -141,14 +153,14 @@ pub(super) fn files_of_before(world: &World, source: &Source) -> Result<Vec<Stri
 }
 
 /// Contents of both `level.dat`, where the save has another one than the world.
-fn replaced_level(source: &Source, stored: Option<&[u8]>) -> Option<ReplacedLevel> {
-    let (_, path) = source.others.files.iter().find(|(name, _)| name == LEVEL)?;
+fn replaced_level(new: &Source, stored: Option<&[u8]>) -> Option<ReplacedLevel> {
+    let (_, path) = new.others.files.iter().find(|(name, _)| name == LEVEL)?;
     let stored = stored?;
     // What is longer is another.
-    if matches!(files::read(path, stored.len() as u64), Ok(Ok((bytes, _))) if bytes == stored) {
+    if matches!(source::read(path, stored.len() as u64), Ok(Ok((bytes, _))) if bytes == stored) {
         return None;
     }
-    Some(ReplacedLevel { was: Level::read(stored), is: source.save.level.clone() })
+    Some(ReplacedLevel { was: Level::read(stored), is: new.save.level.clone() })
 }
 
 fn is_empty(world: &World) -> Result<bool, Error> {

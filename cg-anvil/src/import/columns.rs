@@ -101,7 +101,7 @@ impl Importer<'_> {
         if kept.is_some() || is_masked_since {
             self.keep_torn(slot, pos, kept, &mask, is_masked_since)?;
         }
-        Ok(())
+        self.put_players_of(pos)
     }
 
     /// Adds to a column that the world keeps the chunks that it lacks, which were quarantined or deleted, if all that it has

@@ -23,7 +23,7 @@ use crate::save::{RegionKind, stray_of};
 use crate::{EntityRecord, Region, entity};
 
 /// Bytes that an entity's frame, position and owner add to its components; an upper bound.
-const ENTITY_OVERHEAD_BYTES: u64 = 512;
+pub(super) const ENTITY_OVERHEAD_BYTES: u64 = 512;
 /// Bytes of the [origin](crate::mapping::Origin) of an entity that neither rides nor is ridden.
 const ORIGIN_BYTES: usize = 19;
 /// Further bytes of it for a vehicle and for each rider, and those once where there are riders.

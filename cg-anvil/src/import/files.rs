@@ -1,10 +1,11 @@
 //! Objects that an import makes: of what is left of columns, of points of interest, of what in slots of `entities/` is
 //! no entity, and of files that are no regions.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
 use std::path::Path;
 
+use cg_format::EntityId;
+use cg_format::entity::Entity;
 use cg_store::objects::ObjectKey;
 use cg_store::prelude::{Durability, Property};
 use cg_store::settings::WorldSettings;
@@ -16,9 +17,10 @@ use super::begin::LEVEL;
 use super::choices::Merge;
 use super::error::ImportError;
 use super::ledger::Part;
+use super::players::PutPlayer;
 use super::progress::Stored;
 use super::report::ImportReport;
-use super::source::Stamp;
+use super::source;
 use crate::Level;
 use crate::mapping::kept::{Folder, slot_key};
 use crate::mapping::layout::digest_of_level;
@@ -34,6 +36,29 @@ const OBJECT_BYTES: usize = 512;
 
 /// A property and its bytes, none to remove it.
 type Change = (Property, Option<Vec<u8>>);
+
+/// Files of the next transaction, with the players in them.
+#[derive(Default)]
+struct PendingFiles {
+    objects: Vec<(ObjectKey, Vec<u8>)>,
+    players: Vec<(EntityId, Entity)>,
+    /// About how many bytes all this takes.
+    len_bytes: usize,
+}
+
+impl PendingFiles {
+    fn put(&mut self, key: ObjectKey, bytes: Vec<u8>) {
+        // An empty file takes something too.
+        self.len_bytes += bytes.len() + key.as_bytes().len() + OBJECT_BYTES;
+        self.objects.push((key, bytes));
+    }
+
+    fn put_player(&mut self, player: PutPlayer) {
+        self.len_bytes += player.len_bytes();
+        self.players.extend(player.entity);
+        self.objects.extend(player.mark);
+    }
+}
 
 impl Importer<'_> {
     /// Puts what is left of a column into the next transaction, unless the world keeps its own.
@@ -249,14 +274,14 @@ impl Importer<'_> {
                 all.note_left_out(name, "it is a world of CherryGrove");
             }
         }
-        let (mut pending, mut pending_bytes) = (Vec::new(), 0);
+        let mut pending = PendingFiles::default();
         let mut settings = WorldSettings::default();
         for (name, path) in &self.source.others.files {
             let Ok(key) = key::file_key(name) else {
                 all.note_left_out(name, "its path is too long");
                 continue;
             };
-            let bytes = match read(path, self.object_limit_bytes()) {
+            let bytes = match source::read(path, self.object_limit_bytes()) {
                 Ok(Ok((bytes, is_changed))) => {
                     if is_changed {
                         all.note_unreadable(name, None, CHANGED.to_owned());
@@ -286,7 +311,15 @@ impl Importer<'_> {
                 stored => stored?,
             };
             let is_there = stored.as_ref().is_some_and(|stored| *stored.bytes == *bytes);
-            if stored.is_some() && !is_there && self.head.choices.merge == Some(Merge::Keep) {
+            let is_kept = !is_there && self.head.choices.merge == Some(Merge::Keep);
+            let kept = stored.filter(|_| is_kept);
+            let player =
+                self.player_of_file(name, kept.as_ref().map_or(&bytes, |kept| &kept.bytes), &mut all)?;
+            if pending.len_bytes > 0 && pending.len_bytes + player.len_bytes() > TRANSACTION_BYTES {
+                self.put_files(std::mem::take(&mut pending), &[])?;
+            }
+            pending.put_player(player);
+            if kept.is_some() {
                 all.kept_files += 1;
                 continue;
             }
@@ -298,16 +331,13 @@ impl Importer<'_> {
             if is_there {
                 continue;
             }
-            if pending_bytes > 0 && pending_bytes + bytes.len() > TRANSACTION_BYTES {
+            if pending.len_bytes > 0 && pending.len_bytes + bytes.len() > TRANSACTION_BYTES {
                 self.put_files(std::mem::take(&mut pending), &[])?;
-                pending_bytes = 0;
             }
-            // An empty file takes something too.
-            pending_bytes += bytes.len() + key.as_bytes().len() + OBJECT_BYTES;
-            pending.push((key, bytes));
+            pending.put(key, bytes);
         }
         let changed = self.changed_settings(&settings)?;
-        if !pending.is_empty() || !changed.is_empty() {
+        if pending.len_bytes > 0 || !changed.is_empty() {
             self.put_files(pending, &changed)?;
         }
         report.add(all);
@@ -342,16 +372,15 @@ impl Importer<'_> {
     }
 
     /// Puts files and settings.
-    fn put_files(
-        &mut self,
-        files: Vec<(ObjectKey, Vec<u8>)>,
-        settings: &[Change],
-    ) -> Result<(), ImportError> {
+    fn put_files(&mut self, files: PendingFiles, settings: &[Change]) -> Result<(), ImportError> {
         self.world.transaction_at(Durability::Process, |tx| {
+            for (id, player) in files.players {
+                tx.put_entity(id, player);
+            }
             for (property, bytes) in settings {
                 tx.set_property(property.clone(), bytes.clone());
             }
-            for (key, bytes) in files {
+            for (key, bytes) in files.objects {
                 tx.put_object(key, bytes)?;
             }
             Stored::Ok(())
@@ -364,26 +393,4 @@ impl Importer<'_> {
         let limits = self.world.limits();
         limits.object_bytes.min(limits.batch_bytes).saturating_sub(OVERHEAD_BYTES)
     }
-}
-
-/// A file's bytes and whether it was changed meanwhile, or their count when it is over the limit.
-pub(super) fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
-    // It may have become something else since it was listed: opening a pipe waits for its writer.
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no file any more"));
-    }
-    let file = File::open(path)?;
-    let before = file.metadata()?;
-    if before.len() > limit_bytes {
-        return Ok(Err(before.len()));
-    }
-    let mut bytes = Vec::new();
-    // It may grow meanwhile.
-    (&file).take(limit_bytes + 1).read_to_end(&mut bytes)?;
-    let found_bytes = bytes.len() as u64;
-    if found_bytes > limit_bytes {
-        return Ok(Err(found_bytes));
-    }
-    let is_changed = found_bytes != before.len() || Stamp::of(&before) != Stamp::of(&file.metadata()?);
-    Ok(Ok((bytes, is_changed)))
 }

@@ -4,7 +4,8 @@
 //! and build chunks; one thread registers names and commits, in order, so the same save gives the same ids whatever
 //! the number of threads. At most a few jobs are in memory at once, however large the save is.
 //!
-//! Last come the files that are no regions of a dimension, `level.dat` before all.
+//! Last come the files that are no regions of a dimension, `level.dat` before all. Players come with the column in which
+//! they stand, or else with their files.
 //!
 //! Every transaction also stores how far it came. An import that was killed continues after its last transaction when
 //! it is run again, and reports as if it had never stopped. If the save changed meanwhile, the rest is imported as it is
@@ -48,6 +49,7 @@ mod layouts;
 mod ledger;
 mod limits;
 mod options;
+mod players;
 mod prepare;
 mod progress;
 mod report;

@@ -44,6 +44,8 @@ pub struct ImportReport {
     pub entities: u64,
     /// Of these, entities that no chunk owns.
     pub detached: u64,
+    /// Players that are entities now, those too that the world had so.
+    pub players: u64,
     /// Entities that did not arrive, because the world has them, or keeps the column in which they are listed.
     pub kept_entities: u64,
     /// Files that are no regions.
@@ -86,6 +88,8 @@ pub struct ImportReport {
     /// Region files, and parts of them, that are of no dimension or are not named as the game names them, and that were
     /// imported as files: the first thousand.
     pub regions_as_files: BTreeSet<String>,
+    /// Files of players that are no entities, each with why: the first thousand. They go back on export as all files.
+    pub players_as_files: BTreeMap<String, String>,
     /// Files that are larger than an object may be, and were left out: the first thousand.
     pub too_large: Vec<TooLarge>,
     /// Whether the save has no column.
@@ -115,6 +119,8 @@ pub struct Unlisted {
     pub not_carried: u64,
     /// Beside [`ImportReport::regions_as_files`].
     pub regions_as_files: u64,
+    /// Beside [`ImportReport::players_as_files`].
+    pub players_as_files: u64,
     /// Beside [`ImportReport::too_large`].
     pub too_large: u64,
 }
@@ -294,6 +300,15 @@ impl ImportReport {
         }
     }
 
+    /// Takes note of the file of a player that is no entity.
+    pub(super) fn note_player_as_file(&mut self, file: &str, why: &str) {
+        if self.players_as_files.len() < LISTED {
+            self.players_as_files.insert(file.to_owned(), why.to_owned());
+        } else {
+            self.unlisted.players_as_files += 1;
+        }
+    }
+
     /// Takes note of an entity's new UUID.
     pub(super) fn note_rekeyed(&mut self, rekeyed: Rekeyed) {
         if self.rekeyed.len() < LISTED {
@@ -326,6 +341,7 @@ impl ImportReport {
         self.kept_chunks += part.kept_chunks;
         self.entities += part.entities;
         self.detached += part.detached;
+        self.players += part.players;
         self.kept_entities += part.kept_entities;
         self.imported_files += part.imported_files;
         self.kept_files += part.kept_files;
@@ -338,11 +354,13 @@ impl ImportReport {
         self.rekeyed.extend(part.rekeyed);
         self.not_carried.extend(part.not_carried);
         self.regions_as_files.extend(part.regions_as_files);
+        self.players_as_files.extend(part.players_as_files);
         self.too_large.extend(part.too_large);
         self.unlisted.unreadable += part.unlisted.unreadable;
         self.unlisted.rekeyed += part.unlisted.rekeyed;
         self.unlisted.not_carried += part.unlisted.not_carried;
         self.unlisted.regions_as_files += part.unlisted.regions_as_files;
+        self.unlisted.players_as_files += part.unlisted.players_as_files;
         self.unlisted.too_large += part.unlisted.too_large;
     }
 }

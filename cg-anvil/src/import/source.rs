@@ -1,7 +1,8 @@
 //! The files of a save, and what tells this save from another.
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -102,4 +103,26 @@ fn name_in(save: &Save, path: &Path) -> String {
     let folder = if save.path.is_file() { save.path.parent().unwrap_or(Path::new("")) } else { &save.path };
     let path = path.strip_prefix(folder).unwrap_or(path);
     path.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+/// A file's bytes and whether it was changed meanwhile, or their count when it is over the limit.
+pub(super) fn read(path: &Path, limit_bytes: u64) -> io::Result<Result<(Vec<u8>, bool), u64>> {
+    // It may have become something else since it was listed: opening a pipe waits for its writer.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file any more"));
+    }
+    let file = File::open(path)?;
+    let before = file.metadata()?;
+    if before.len() > limit_bytes {
+        return Ok(Err(before.len()));
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    (&file).take(limit_bytes + 1).read_to_end(&mut bytes)?;
+    let found_bytes = bytes.len() as u64;
+    if found_bytes > limit_bytes {
+        return Ok(Err(found_bytes));
+    }
+    let is_changed = found_bytes != before.len() || Stamp::of(&before) != Stamp::of(&file.metadata()?);
+    Ok(Ok((bytes, is_changed)))
 }

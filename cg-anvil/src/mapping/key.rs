@@ -7,6 +7,7 @@
 //! | `minecraft/entities/<dimension>/r.X.Z/<x>/<z>` | [`EntitySlot`](super::slots::EntitySlot): what of a slot of `entities/` is no entity |
 //! | `minecraft/slot…/<dimension>/r.X.Z/<x>/<z>` | [`KeptSlot`](super::KeptSlot): a slot with an unreadable part |
 //! | `minecraft/layout/<dimension>` | [`MetLayout`](super::layout::MetLayout): in which folder the dimension was met |
+//! | `minecraft/player/<uuid>` | that an entity stands for the files of a player |
 //! | `minecraft/file/<path>` | a file of the save, from the save's folder on |
 //!
 //! The dimension is escaped as in a property of a column, and `r.X.Z` is the region, so that a prefix lists a
@@ -18,6 +19,7 @@ use cg_store::objects::ObjectKey;
 
 use super::kept::{self, Folder, slot_key};
 use super::layout::LAYOUT_PREFIX;
+use super::player::PLAYER_PREFIX;
 use crate::region::{ColumnPos, RegionPos};
 
 /// How the keys of all objects begin that an import makes.
@@ -66,7 +68,7 @@ pub fn keys_of_column(dimension: &str, column: ColumnPos) -> Result<[ObjectKey; 
 /// Whether a key is of an object that an import makes.
 pub(crate) fn is_of_import(key: &[u8]) -> bool {
     let kept = [kept::REGION_PREFIX, kept::ENTITIES_PREFIX, kept::POI_PREFIX];
-    let prefixes = [COLUMN_PREFIX, POI_PREFIX, ENTITIES_PREFIX, LAYOUT_PREFIX, FILE_PREFIX];
+    let prefixes = [COLUMN_PREFIX, POI_PREFIX, ENTITIES_PREFIX, LAYOUT_PREFIX, PLAYER_PREFIX, FILE_PREFIX];
     prefixes.into_iter().chain(kept).any(|prefix| key.starts_with(prefix.as_bytes()))
 }
 

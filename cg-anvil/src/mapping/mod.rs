@@ -14,6 +14,7 @@
 //! | every other field of a column, and files that are no regions | objects, see [`key`] and [`leftovers`] |
 //! | slot with an unreadable part | object, see [`kept`] |
 //! | column without a chunk of ours | property, see [`column_property`](cg_minecraft::name::column_property) |
+//! | player | entity of kind `minecraft:player`, beside the object of its file |
 //! | entity, rider | entity with components [`ENTITY_NBT`](cg_minecraft::content::ENTITY_NBT) and [`ENTITY_ORIGIN`](cg_minecraft::content::ENTITY_ORIGIN) |
 //!
 //! Schematics use the same, see `docs/format/schematic.md`.
@@ -30,6 +31,7 @@ pub mod leftovers;
 mod level;
 pub mod origin;
 pub mod place;
+pub(crate) mod player;
 pub mod slots;
 pub mod visits;
 

@@ -354,7 +354,7 @@ impl<'s, 'w> Survey<'s, 'w> {
             let Some(entity) = self.view.entity(id)? else { continue };
             let whole = crate::codec::whole_entity(self.view, &self.catalog, id, &entity)?;
             let nbt = match whole {
-                crate::codec::Whole::Rides => continue,
+                crate::codec::Whole::Rides | crate::codec::Whole::Player => continue,
                 crate::codec::Whole::NoNbt => {
                     self.missed("entities without NBT", 1);
                     continue;

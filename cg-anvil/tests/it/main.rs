@@ -18,6 +18,7 @@ mod lz4;
 mod made;
 #[path = "../../../testdata/maker.rs"]
 mod maker;
+mod players;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 mod round;

@@ -29,13 +29,16 @@ use crate::shown::shown;
 /// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
 /// exit code is 1. What a save cannot hold is counted by kind, and then the
 /// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
-/// "other_files":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"kept_slots":N,
+/// "other_files":N,"players":N,"changed_players":N,"deleted_players":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"kept_slots":N,
 /// "kept_slot_bytes":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
 /// "not_exported":{WHAT:N}}`; where chunks cannot be read `"damaged_columns":[{"dimension","x","z","sections":[Y],"is_written"}]`
 /// too. Slots that an import kept as bytes, because something of them could not be read, go out as they were. Where the world
 /// has something else by then, the place is named, what the world has is written, and the exit code is 1:
 /// `"dropped_slots":[{"dimension","folder","x","z","reason"}],"dropped_slot_count":N`. While an import is unfinished, `"unfinished_import":{"save","begun","imported_columns"}` too, and the
 /// exit code is 1.
+///
+/// A player goes into the file that they came in, which is as it came unless the player was changed; one that was deleted has
+/// none, and one that a host added gets one where the game looks.
 ///
 /// Until it is done, the folder holds the file `cg-export.unfinished`. One that was killed or failed continues when it is run
 /// again: regions that are done stay, if neither the world nor the options changed; else it deletes what it wrote and begins
@@ -172,6 +175,11 @@ impl fmt::Display for Report {
         )?;
         if report.other_files > 0 {
             writeln!(f, "exported: files that are no regions {}", grouped(report.other_files))?;
+        }
+        if report.players + report.deleted_players > 0 {
+            let [players, changed, deleted] =
+                [report.players, report.changed_players, report.deleted_players].map(grouped);
+            writeln!(f, "exported: players {players}, changed {changed}; deleted {deleted}")?;
         }
         if report.old_slots > 0 {
             writeln!(f, "exported: columns of before 1.13, as they came {}", grouped(report.old_slots))?;

@@ -29,13 +29,13 @@ use crate::shown::shown;
 /// of 64 MiB or more, names that are not UTF-8, links, and what is too deep. Regions are `r.X.Z.mca` in the folders of
 /// dimensions; copies such as `r.0.0 (1).mca` and regions in other folders are kept as files and named. Chunks in `.linear`,
 /// packed or other files are not read, and named with exit code 1, or refused where there is nothing else. Columns of before
-/// 1.13 are kept as bytes. A server's folder is refused with the commands that import its `world`, `world_nether` and
+/// 1.13 are kept as bytes. Players become entities and their files are kept too; a file that gives no player is named, with exit code 1 if it is damaged. A server's folder is refused with the commands that import its `world`, `world_nether` and
 /// `world_the_end`. A folder `DIM-1`, `DIM1` or `dimensions/NAMESPACE/NAME` is that dimension. Where a save holds a
 /// dimension in both layouts (`region/`, `DIM-1/`, `DIM1/` until 1.21.11, `dimensions/minecraft/NAME/` since 26.1), the
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
 /// with exit code 1. The first line names a `DataVersion` that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
 /// "kept_slots":N,"kept_slot_bytes":N,"untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"reasons":[{"reason","count","first":[{"file","slot"}]}],"not_carried":[NAME],
-/// "regions_as_files":[FILE],"too_large":[{"file","bytes"}],"has_no_column":BOOL,…}`. Of one
+/// "regions_as_files":[FILE],"players":N,"players_as_files":{FILE:WHY},"too_large":[{"file","bytes"}],"has_no_column":BOOL,…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond. `"reasons"` counts all
 /// that could not be read or was left out, up to a hundred reasons.
 #[derive(Debug, clap::Args)]
@@ -219,6 +219,7 @@ impl fmt::Display for Report {
             let new = grouped(report.new_chunks);
             writeln!(f, "chunks: new {new}, replaced {replaced}, unchanged {unchanged}, removed {removed}")?;
         }
+        show_players(f, report)?;
         if report.imported_files > 0 {
             writeln!(f, "imported: files that are no regions {}", grouped(report.imported_files))?;
         }
@@ -267,6 +268,18 @@ impl fmt::Display for Report {
             count => writeln!(f, "could not be read: {}", grouped(count)),
         }
     }
+}
+
+/// Says how many players are entities, and which files of players are not.
+fn show_players(f: &mut fmt::Formatter<'_>, report: &ImportReport) -> fmt::Result {
+    if report.players > 0 {
+        writeln!(f, "imported: players {}", grouped(report.players))?;
+    }
+    for (file, why) in report.players_as_files.iter().take(SHOWN_FILES) {
+        writeln!(f, "kept as a file: {}: {}", shown(file), shown(why))?;
+    }
+    let count = report.players_as_files.len() as u64 + report.unlisted.players_as_files;
+    more(f, count.saturating_sub(SHOWN_FILES as u64), "files of players")
 }
 
 /// Says which region files were imported as files, and whether the save has a column at all.

@@ -44,7 +44,7 @@ pub fn export_into(
     let _lock = lock(&target.root, options.dry_run)?;
     let columns = Columns::of(&options.boxes);
     let mut exported = ExportReport::default();
-    let Survey { regions, riders, heights } =
+    let Survey { regions, riders, heights, .. } =
         survey(world, &catalog, Scope::Columns(dimension, &columns), &mut exported)?;
     let count = regions.len();
     let region = |pos| Region {

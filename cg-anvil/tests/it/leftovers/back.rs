@@ -20,7 +20,7 @@ fn everything_of_a_save_comes_back() {
         minecraft/file/data/raids.dat
         minecraft/file/datapacks/empty.zip
         minecraft/file/level.dat
-        minecraft/file/playerdata/00000000-0000-0000-0000-000000000001.dat
+        minecraft/file/playerdata/Steve.dat
         minecraft/file/stats/00000000-0000-0000-0000-000000000001.json
         minecraft/layout/minecraft:overworld
         minecraft/poi/minecraft:overworld/r.0.0/0/0

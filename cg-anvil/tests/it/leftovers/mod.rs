@@ -136,7 +136,7 @@ fn files() -> [(&'static str, &'static [u8]); 5] {
         ("level.dat", b"\x1f\x8bnot really"),
         ("data/raids.dat", b"\0\xff\x80"),
         ("datapacks/empty.zip", b""),
-        ("playerdata/00000000-0000-0000-0000-000000000001.dat", b"Steve"),
+        ("playerdata/Steve.dat", b"Steve"),
         ("stats/00000000-0000-0000-0000-000000000001.json", b"{}"),
     ]
 }

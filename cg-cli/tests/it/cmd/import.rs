@@ -49,7 +49,7 @@ fn a_save_goes_in_and_comes_out() {
         run(&args("export", &[&world], &["--json", "--mca", out.to_str().expect("a path of letters")]));
     assert_eq!(said.code, 0, "{}", said.err);
     expect![[r#"
-        {"files":4,"columns":9,"chunks":9,"entities":11,"other_files":0,"changed_columns":0,"old_slots":0,"left_old_slots":0,"kept_slots":0,"kept_slot_bytes":0,"layout":{"minecraft:overworld":"old","minecraft:the_nether":"old","twilight:forest/deep":"dimensions"},"warnings":[],"not_exported":{}}
+        {"files":4,"columns":9,"chunks":9,"entities":11,"other_files":0,"players":0,"changed_players":0,"deleted_players":0,"changed_columns":0,"old_slots":0,"left_old_slots":0,"kept_slots":0,"kept_slot_bytes":0,"layout":{"minecraft:overworld":"old","minecraft:the_nether":"old","twilight:forest/deep":"dimensions"},"warnings":[],"not_exported":{}}
     "#]]
     .assert_eq(&said.out);
     assert!(out.join("region/r.0.0.mca").is_file() && out.join("DIM-1/region/r.-1.0.mca").is_file());
@@ -77,7 +77,7 @@ fn what_a_report_has_no_room_for_is_counted() {
     let report: serde_json::Value = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(
         report["unlisted"],
-        json!({"unreadable": 5251, "rekeyed": 475, "not_carried": 0, "regions_as_files": 0, "too_large": 0})
+        json!({"unreadable": 5251, "rekeyed": 475, "not_carried": 0, "regions_as_files": 0, "players_as_files": 0, "too_large": 0})
     );
     let said = run(&args("import", &[&save, &world], &["--merge", "replace"]));
     assert_eq!(said.code, 1, "{}", said.err);

@@ -62,6 +62,8 @@ fn a_server_of_26_1_1_comes_back() {
     let [columns, entities] = counted(SERVER);
     assert_eq!((sum(&imported["imported_columns"]), sum(&imported["entities"])), (columns, entities));
     assert_eq!((&imported["imported_files"], &imported["old_slots"]), (&json!(53), &json!(0)));
+    assert_eq!((&imported["players"], &imported["players_as_files"]), (&json!(3), &json!({})));
+    assert_eq!((&exported["players"], &exported["changed_players"]), (&json!(3), &json!(0)));
     assert_eq!(imported["layout"], layouts(&VANILLA, Dimensions));
     assert_eq!((sum(&exported["columns"]), sum(&exported["entities"])), (columns, entities));
     assert_eq!((&exported["files"], &exported["other_files"]), (&json!(9), &json!(53)));
@@ -91,6 +93,7 @@ fn a_map_of_26_2_comes_back_with_its_oldest_chunks() {
     for report in [&imported, &exported] {
         assert_eq!(report["old_slots"], 27);
     }
+    assert_eq!((&imported["players"], &exported["players"]), (&json!(5), &json!(5)));
     check_same(&save, &dir.at("out"));
     let region = "dimensions/minecraft/overworld/region/r.-2.-2.mca";
     check_bytes(region, &slots(&save.join(region)), &slots(&dir.at("out").join(region)));

@@ -1,0 +1,208 @@
+//! Players in the files of a save: as they came where none was changed, and else as the world has them.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use cg_format::EntityId;
+use cg_format::entity::Entity;
+use cg_registry::Catalog;
+use cg_store::{Error, ErrorKind, World};
+use uuid::Uuid;
+
+use super::report::ExportReport;
+use crate::entity;
+use crate::mapping::player::{self, Current, PlayerFile, PlayerMark};
+use crate::mapping::{Ids, StoredLevel};
+use crate::nbt::{self, Document, Tag};
+use crate::region::{Compression, compress_as, decompress};
+use crate::save::{LEVEL, Layout};
+
+/// The largest file that is read; `level.dat` of large mod packs take a few megabytes.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The players of a world on their way into the files of a save.
+#[derive(Debug)]
+pub(super) struct Players<'a> {
+    world: &'a World,
+    catalog: Arc<Catalog>,
+    ids: Ids,
+    /// The layout in which the game of the save looks for players, if the save says so.
+    looks: Option<Layout>,
+    all: BTreeSet<Uuid>,
+    /// Those that are not as they came.
+    changed: BTreeSet<Uuid>,
+    deleted: BTreeSet<Uuid>,
+    /// Those that have no NBT of Java Edition.
+    unreadable: BTreeSet<Uuid>,
+}
+
+/// Tag and name of the root of a new file, which has none.
+const NEW_HEAD: [u8; 3] = [Tag::Compound as u8, 0, 0];
+
+/// A player whose files an import brought.
+enum Found {
+    /// The world has it.
+    Here(Box<Entity>),
+    /// The world had it.
+    Deleted,
+    /// Nothing tells: its files stand for themselves.
+    Unknown,
+}
+
+impl<'a> Players<'a> {
+    /// The players of a world, for a save in which the game looks so.
+    pub(super) fn new(world: &'a World, all: BTreeSet<Uuid>, looks: Option<Layout>) -> Self {
+        let catalog = world.catalog();
+        let ids = Ids::find(&catalog);
+        let (changed, deleted, unreadable) = Default::default();
+        Self { world, catalog, ids, looks, all, changed, deleted, unreadable }
+    }
+
+    /// The players for whom no file of the save stands, with the path of the file that each gets.
+    pub(super) fn without_file(&self, names: &[String]) -> Result<Vec<(Uuid, String)>, Error> {
+        let files = || names.iter().filter_map(|name| PlayerFile::of(name)).filter(|file| !file.is_backup);
+        let found = || files().map(|file| file.layout).max();
+        let layout = self.looks.or_else(found).unwrap_or(Layout::Old);
+        let mut has: BTreeSet<_> =
+            files().filter(|file| file.layout == layout).map(|file| file.uuid).collect();
+        if layout == Layout::Old {
+            has.extend(self.of_stored_level()?);
+        }
+        let left = self.all.iter().filter(|uuid| !has.contains(uuid));
+        Ok(left.map(|uuid| (*uuid, PlayerFile::path(*uuid, layout))).collect())
+    }
+
+    /// The player who is in the stored `level.dat`.
+    fn of_stored_level(&self) -> Result<Option<Uuid>, Error> {
+        let Some(bytes) = StoredLevel::read(self.world)?.bytes else { return Ok(None) };
+        let Some(raw) = tree(&bytes) else { return Ok(None) };
+        let owner = Document::parse(&raw, &nbt::Limits::default()).ok().and_then(|level| {
+            let (player, ..) = player::of_level(&level)?;
+            entity::uuid(player)
+        });
+        let Some(owner) = owner else { return Ok(None) };
+        let mark = PlayerMark::read(self.world, owner)?;
+        Ok(mark.is_some_and(|mark| mark.is_of_level).then_some(owner))
+    }
+
+    /// The bytes of a file with the player as the world has it; `None` if the file is left out, because the player was
+    /// deleted.
+    pub(super) fn file<'b>(
+        &mut self,
+        name: &str,
+        bytes: Cow<'b, [u8]>,
+    ) -> Result<Option<Cow<'b, [u8]>>, Error> {
+        if name == LEVEL {
+            return self.level(bytes).map(Some);
+        }
+        let Some(PlayerFile { uuid, is_backup, .. }) = PlayerFile::of(name) else { return Ok(Some(bytes)) };
+        match self.find(uuid)? {
+            Found::Unknown => Ok(Some(bytes)),
+            Found::Deleted => {
+                self.deleted.insert(uuid);
+                Ok(None)
+            }
+            Found::Here(_) if is_backup => Ok(Some(bytes)),
+            Found::Here(entity) => {
+                let raw = tree(&bytes).unwrap_or_default();
+                let kept = Document::parse(&raw, &nbt::Limits::default()).ok();
+                let Some(changed) = self.changed(uuid, &entity, kept.map(|kept| kept.root.raw()))? else {
+                    return Ok(Some(bytes));
+                };
+                // Tag and length of the root's name come before it.
+                let head = kept.and_then(|kept| raw.get(..3 + kept.name.0.len())).unwrap_or(&NEW_HEAD);
+                Ok(Some(file_of(head, &changed).into()))
+            }
+        }
+    }
+
+    /// The file of a player for whom no file of the save stands; `None` if nothing of it can be written.
+    pub(super) fn new_file(&mut self, uuid: Uuid) -> Result<Option<Vec<u8>>, Error> {
+        let Found::Here(entity) = self.find(uuid)? else { return Ok(None) };
+        Ok(self.changed(uuid, &entity, None)?.map(|nbt| file_of(&NEW_HEAD, &nbt)))
+    }
+
+    /// Notes what became of the players.
+    pub(super) fn finish(self, report: &mut ExportReport) {
+        report.players = self.all.difference(&self.unreadable).count() as u64;
+        report.changed_players = self.changed.len() as u64;
+        report.deleted_players = self.deleted.len() as u64;
+        report.missed("players without NBT of Java Edition", self.unreadable.len() as u64);
+    }
+
+    fn find(&self, uuid: Uuid) -> Result<Found, Error> {
+        match self.world.entity(EntityId::new(uuid)) {
+            // It is counted where all entities are read.
+            Err(error) if error.kind() == ErrorKind::Damaged => return Ok(Found::Unknown),
+            Err(error) => return Err(error),
+            Ok(Some(entity)) if player::is_player(&self.catalog, &self.ids, &entity) => {
+                return Ok(Found::Here(Box::new(entity)));
+            }
+            Ok(_) => {}
+        }
+        let mark = PlayerMark::read(self.world, uuid)?;
+        Ok(if mark.is_some() { Found::Deleted } else { Found::Unknown })
+    }
+
+    /// The NBT of a player as it is now, if that is neither what a file says nor what came.
+    fn changed<'e>(
+        &mut self,
+        uuid: Uuid,
+        entity: &'e Entity,
+        kept: Option<&[u8]>,
+    ) -> Result<Option<Cow<'e, [u8]>>, Error> {
+        let Some(current) = Current::of(&self.catalog, &self.ids, entity) else {
+            self.unreadable.insert(uuid);
+            return Ok(None);
+        };
+        if kept == Some(&*current.nbt) {
+            return Ok(None);
+        }
+        let is_as_it_came = |mark: PlayerMark| current.is_in_place && mark.is_of(&current.nbt);
+        // Of two files that say something else only one is the entity's.
+        if kept.is_some() && PlayerMark::read(self.world, uuid)?.is_some_and(is_as_it_came) {
+            return Ok(None);
+        }
+        self.changed.insert(uuid);
+        Ok(Some(current.nbt))
+    }
+
+    /// A `level.dat` with its player as the world has it.
+    fn level<'b>(&mut self, bytes: Cow<'b, [u8]>) -> Result<Cow<'b, [u8]>, Error> {
+        let Some(mut raw) = tree(&bytes) else { return Ok(bytes) };
+        let Ok(level) = Document::parse(&raw, &nbt::Limits::default()) else { return Ok(bytes) };
+        let Some((kept, field, at)) = player::of_level(&level) else { return Ok(bytes) };
+        let Some(uuid) = entity::uuid(kept) else { return Ok(bytes) };
+        if !PlayerMark::read(self.world, uuid)?.is_some_and(|mark| mark.is_of_level) {
+            return Ok(bytes);
+        }
+        let begin = at + field.offset_bytes;
+        let end = begin + field.raw.len();
+        let found = self.find(uuid)?;
+        let (range, new) = match &found {
+            Found::Unknown => return Ok(bytes),
+            Found::Deleted => {
+                self.deleted.insert(uuid);
+                (begin..end, Cow::Borrowed(&[][..]))
+            }
+            Found::Here(entity) => match self.changed(uuid, entity, Some(kept.raw()))? {
+                None => return Ok(bytes),
+                Some(changed) => (end - kept.raw().len()..end, changed),
+            },
+        };
+        raw.splice(range, new.iter().copied());
+        Ok(compress_as(Compression::Gzip, &raw).into())
+    }
+}
+
+/// The tree of a file.
+fn tree(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut raw = Vec::new();
+    decompress(Compression::Gzip, bytes, MAX_BYTES, &mut raw).ok().map(|()| raw)
+}
+
+/// A player's file: what stands before the fields of its root, and those.
+fn file_of(head: &[u8], nbt: &[u8]) -> Vec<u8> {
+    compress_as(Compression::Gzip, &[head, nbt].concat())
+}

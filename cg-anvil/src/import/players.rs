@@ -1,0 +1,308 @@
+//! Players of a save as entities of a world, beside the files that they came in.
+//!
+//! A player comes with the column in which they stand, if the import brings that; the others come with their files.
+
+use std::collections::BTreeMap;
+
+use cg_format::entity::{Entity, EntityPos};
+use cg_format::{Dimension, EntityId};
+use cg_minecraft::name;
+use cg_store::objects::ObjectKey;
+use cg_store::{Error, ErrorKind, World};
+use uuid::Uuid;
+
+use super::apply::{Importer, TRANSACTION_BYTES};
+use super::begin::LEVEL;
+use super::choices::Merge;
+use super::entities::ENTITY_OVERHEAD_BYTES;
+use super::error::ImportError;
+use super::report::ImportReport;
+use super::source::{self, Source};
+use crate::entity;
+use crate::mapping::place;
+use crate::mapping::player::{self, Place, PlayerFile, PlayerMark};
+use crate::nbt::{self, Compound, Document};
+use crate::region::{ColumnPos, Compression, decompress};
+use crate::save::{FOLDERS_OF_26, Layout, found_folder};
+
+/// The largest `level.dat` that is read.
+const MAX_LEVEL_BYTES: usize = 64 << 20;
+
+/// The players of a save.
+#[derive(Debug)]
+pub(super) struct Players {
+    /// The layout in which the game looks for them.
+    layout: Layout,
+    /// The numbers of their files, by the column in which they stand.
+    by_column: BTreeMap<(String, ColumnPos), Vec<usize>>,
+    /// The player of `level.dat`. The game of one player takes no other state of theirs.
+    of_level: Option<Uuid>,
+}
+
+/// What a file says of a player.
+#[derive(Debug)]
+struct Read {
+    uuid: Uuid,
+    place: Place,
+    nbt: Vec<u8>,
+    is_of_level: bool,
+}
+
+/// Why a file gives no entity.
+#[derive(Debug)]
+enum Refused {
+    /// It cannot be read.
+    Damaged(String),
+    /// It can, and says something else.
+    Other(String),
+}
+
+/// What a player adds to the world.
+#[derive(Debug, Default)]
+pub(super) struct PutPlayer {
+    pub(super) entity: Option<(EntityId, Entity)>,
+    /// The object with their mark.
+    pub(super) mark: Option<(ObjectKey, Vec<u8>)>,
+    /// Whether the world keeps a player of its own.
+    is_kept: bool,
+}
+
+impl PutPlayer {
+    /// About how many bytes it takes.
+    pub(super) fn len_bytes(&self) -> usize {
+        let nbt =
+            self.entity.iter().flat_map(|(_, entity)| entity.components().map(|(_, bytes)| bytes.len()));
+        let rows = usize::from(self.entity.is_some()) + usize::from(self.mark.is_some());
+        nbt.sum::<usize>() + rows * ENTITY_OVERHEAD_BYTES as usize
+    }
+}
+
+impl Players {
+    /// Looks where the players of a save are, if they may come with their columns. Reads the file of each.
+    pub(super) fn find(world: &World, source: &Source, merge: Option<Merge>) -> Self {
+        let files = &source.others.files;
+        let of_26 = || {
+            let is_of_26 = |name: &str| {
+                FOLDERS_OF_26
+                    .iter()
+                    .any(|folder| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+            };
+            files.iter().any(|(name, _)| is_of_26(name))
+        };
+        let layout = match &source.save.level {
+            Some(level) => Layout::of_level(level, of_26()),
+            None if of_26() => Layout::Dimensions,
+            None => Layout::Old,
+        };
+        let mut found = Self { layout, by_column: BTreeMap::new(), of_level: None };
+        // What the world keeps is known when its files are compared.
+        if merge == Some(Merge::Keep) {
+            return found;
+        }
+        for index in 0..files.len() {
+            let Some(read) = found.read_file(world, source, index) else { continue };
+            if read.is_of_level {
+                found.of_level = Some(read.uuid);
+            } else if found.of_level == Some(read.uuid) {
+                continue;
+            }
+            if let Some(column) = column_of(&read.place) {
+                found.by_column.entry((read.place.dimension, column)).or_default().push(index);
+            }
+        }
+        found
+    }
+
+    /// The player of a file of the save; `None` if it is the file of none, or of one that gives no entity.
+    fn read_file(&self, world: &World, source: &Source, index: usize) -> Option<Read> {
+        let (name, path) = source.others.files.get(index)?;
+        if !self.is_of_player(name) {
+            return None;
+        }
+        let limits = world.limits();
+        let (bytes, _) = source::read(path, limits.object_bytes).ok()?.ok()?;
+        self.read(name, &bytes, limits.entity_bytes).and_then(Result::ok)
+    }
+
+    fn is_of_player(&self, name: &str) -> bool {
+        let is_looked_at = |file: PlayerFile| file.layout == self.layout && !file.is_backup;
+        name == LEVEL && self.layout == Layout::Old || PlayerFile::of(name).is_some_and(is_looked_at)
+    }
+
+    /// The player of a file with this name; `None` if it is the file of none.
+    fn read(&self, name: &str, bytes: &[u8], limit_bytes: u64) -> Option<Result<Read, Refused>> {
+        if name == LEVEL {
+            if self.layout != Layout::Old {
+                return None;
+            }
+            let mut raw = Vec::new();
+            // A damaged one says nothing of a player.
+            decompress(Compression::Gzip, bytes, MAX_LEVEL_BYTES, &mut raw).ok()?;
+            let level = Document::parse(&raw, &nbt::Limits::default()).ok()?;
+            let (fields, ..) = player::of_level(&level)?;
+            let uuid =
+                entity::uuid(fields).ok_or_else(|| Refused::Other("its player has no UUID".to_owned()));
+            return Some(uuid.and_then(|uuid| Read::new(uuid, fields, (self.layout, true), limit_bytes)));
+        }
+        let file = PlayerFile::of(name).filter(|file| !file.is_backup)?;
+        if file.layout != self.layout {
+            let why = "the game of this save looks for players elsewhere";
+            return Some(Err(Refused::Other(why.to_owned())));
+        }
+        let read = || {
+            let damaged = |why: String| Refused::Damaged(format!("the player in it cannot be read: {why}"));
+            let mut raw = Vec::new();
+            let room_bytes = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
+            decompress(Compression::Gzip, bytes, room_bytes, &mut raw)
+                .map_err(|why| damaged(why.to_string()))?;
+            let document = Document::parse(&raw, &nbt::Limits::default());
+            let fields = document.map_err(|why| damaged(why.to_string()))?.root;
+            match entity::uuid(fields) {
+                Some(uuid) if uuid != file.uuid => {
+                    Err(Refused::Other(format!("the player in it has the UUID {uuid}")))
+                }
+                _ => Read::new(file.uuid, fields, (self.layout, false), limit_bytes),
+            }
+        };
+        Some(read())
+    }
+}
+
+impl Read {
+    fn new(
+        uuid: Uuid,
+        fields: Compound<'_>,
+        (layout, is_of_level): (Layout, bool),
+        limit_bytes: u64,
+    ) -> Result<Self, Refused> {
+        let len_bytes = fields.raw().len() as u64 + ENTITY_OVERHEAD_BYTES;
+        if len_bytes > limit_bytes {
+            let why =
+                format!("the player in it takes {len_bytes} bytes, more than the world's {limit_bytes}");
+            return Err(Refused::Damaged(why));
+        }
+        let place = Place::of(fields)
+            .filter(|place| position(place, Dimension::new(0)).is_some())
+            .ok_or_else(|| Refused::Other("the player in it is at no place that a world has".to_owned()))?;
+        if found_folder(&place.dimension, layout).is_none() || name::of(&place.dimension).is_err() {
+            let why = "the player in it is in a dimension that no save can have";
+            return Err(Refused::Other(why.to_owned()));
+        }
+        Ok(Self { uuid, place, nbt: fields.raw().to_vec(), is_of_level })
+    }
+}
+
+fn position(place: &Place, dimension: Dimension) -> Option<EntityPos> {
+    EntityPos::from_f64(dimension, place.pos).ok()
+}
+
+fn column_of(place: &Place) -> Option<ColumnPos> {
+    place::column_of(position(place, Dimension::new(0))?.block().chunk())
+}
+
+impl Importer<'_> {
+    /// Puts the players who stand in a column into its transaction, as far as that has room.
+    pub(super) fn put_players_of(&mut self, column: ColumnPos) -> Result<(), ImportError> {
+        let dimension = self.region().dimension.clone();
+        let here = self.players.by_column.remove(&(dimension, column)).unwrap_or_default();
+        for index in here {
+            if self.pending.len_bytes > TRANSACTION_BYTES {
+                break;
+            }
+            // What cannot be read any more is reported with its file.
+            let Some(read) = self.players.read_file(self.world, self.source, index) else { continue };
+            let id = EntityId::new(read.uuid);
+            let Ok(put) = self.put_player(read)? else { continue };
+            if self.world.entity_version(id)?.is_some() {
+                // One that is put as it was keeps its version.
+                self.met.insert(id.get());
+                self.pending.met.push(id.get());
+            }
+            self.pending.len_bytes += put.len_bytes();
+            self.pending.objects.extend(put.mark.map(|(key, mark)| (key, Some(mark))));
+            if let Some((id, entity)) = put.entity {
+                self.pending.deleted.remove(&id);
+                self.pending.entities.insert(id, entity);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the player of a file as the world holds it now; reports why there is none. Returns what is not in the world yet.
+    pub(super) fn player_of_file(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        report: &mut ImportReport,
+    ) -> Result<PutPlayer, ImportError> {
+        if name == LEVEL {
+            self.players.of_level = None;
+        }
+        let limit_bytes = self.world.limits().entity_bytes;
+        let read = match self.players.read(name, bytes, limit_bytes) {
+            None => return Ok(PutPlayer::default()),
+            // The state in `level.dat` is the player.
+            Some(Ok(read)) if !read.is_of_level && self.players.of_level == Some(read.uuid) => {
+                return Ok(PutPlayer::default());
+            }
+            Some(read) => read,
+        };
+        let put = match read {
+            Ok(read) => {
+                let of_level = read.is_of_level.then_some(read.uuid);
+                let put = self.put_player(read)?;
+                self.players.of_level = of_level.filter(|_| put.is_ok()).or(self.players.of_level);
+                put
+            }
+            Err(refused) => Err(refused),
+        };
+        match put {
+            Ok(put) => {
+                report.players += u64::from(!put.is_kept);
+                report.kept_entities += u64::from(put.is_kept);
+                return Ok(put);
+            }
+            Err(Refused::Damaged(why)) => report.note_unreadable(name, None, why),
+            Err(Refused::Other(why)) => report.note_player_as_file(name, &why),
+        }
+        Ok(PutPlayer::default())
+    }
+
+    /// What a player adds to the world.
+    fn put_player(&self, read: Read) -> Result<Result<PutPlayer, Refused>, ImportError> {
+        let Read { uuid, place, nbt, is_of_level } = read;
+        let id = EntityId::new(uuid);
+        let stored = match self.world.entity(id) {
+            Err(error) if error.kind() == ErrorKind::Damaged => {
+                let why = format!("the world keeps its entity {id}, which is damaged: {error}");
+                return Ok(Err(Refused::Damaged(why)));
+            }
+            stored => stored?,
+        };
+        let catalog = self.world.catalog();
+        let came = match self.pending.entities.get(&id) {
+            Some(pending) => Some(pending),
+            None if self.has_brought(id)? || self.met.contains(&uuid) => stored.as_ref(),
+            None => None,
+        };
+        if came.is_some_and(|came| !player::is_player(&catalog, &self.ids, came)) {
+            let why = format!("an entity of the save has the player's UUID {uuid}");
+            return Ok(Err(Refused::Other(why)));
+        }
+        let known = PlayerMark::read(self.world, uuid)?;
+        if stored.is_some() && came.is_none() && self.head.choices.merge == Some(Merge::Keep) {
+            // That the world has a player of its own ends what the files say of them.
+            let mark = known.is_none().then_some(PlayerMark { nbt: None, is_of_level });
+            let mark = mark.map(|mark| (PlayerMark::key(uuid), mark.encode()));
+            return Ok(Ok(PutPlayer { entity: None, mark, is_kept: true }));
+        }
+        let dimension = name::of(&place.dimension).map_err(Error::from)?;
+        let dimension = self.world.registry().register_dimension(dimension.as_str())?;
+        let position = position(&place, dimension).expect("it was checked when it was read");
+        let mark = PlayerMark::new(&nbt, is_of_level);
+        let entity = player::made(self.world, &self.ids, position, nbt)?;
+        let entity = (stored.as_ref() != Some(&entity)).then_some((id, entity));
+        let mark = (known != Some(mark)).then(|| (PlayerMark::key(uuid), mark.encode()));
+        Ok(Ok(PutPlayer { entity, mark, is_kept: false }))
+    }
+}
