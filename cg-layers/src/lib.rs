@@ -22,7 +22,9 @@ pub use cg_store::layer::{Base, Found, Identity};
 pub use merge::{
     Difference, EntityDifference, MergeLock, MergeTarget, Merged, OverlayChoice, OverlayDiff, OverlayMerge,
 };
-pub use overlay::{ArenaInfo, Arenas, Overlay, OverlayMerged, OverlayRebased, OverlayTransaction};
+pub use overlay::{
+    ArenaInfo, ArenaPolicy, ArenaReport, Arenas, Overlay, OverlayMerged, OverlayRebased, OverlayTransaction,
+};
 pub use segment::{
     AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,
     SegmentTransaction, SegmentedMetrics, SegmentedObjects, SegmentedRecords, SegmentedWorld, Segments,

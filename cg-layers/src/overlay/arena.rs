@@ -45,9 +45,14 @@ pub(super) struct Arena {
     /// The base may contain the values of rows up to this commit: a merge may have ended between writing them and
     /// emptying the arena. 0 if no row is older than the store's opening and none was merged.
     pub(super) merged_until: AtomicU64,
+    /// The time of the tick that first found it leased and without a handle; [`HELD`](Self::HELD) if it had one since.
+    pub(super) unheld_since: AtomicU64,
 }
 
 impl Arena {
+    /// No tick has found the arena without a handle.
+    pub(super) const HELD: u64 = u64::MAX;
+
     pub(super) fn new(number: u32, row: ArenaRow, merged_until: CommitSeq) -> Self {
         Self {
             number,
@@ -58,6 +63,7 @@ impl Arena {
             writing: Mutex::default(),
             writer: Mutex::default(),
             merged_until: AtomicU64::new(merged_until.get()),
+            unheld_since: AtomicU64::new(Self::HELD),
         }
     }
 }
@@ -76,7 +82,22 @@ pub(super) fn arena_key(number: u32) -> String {
 
 /// Stores an arena's row: one put.
 pub(super) fn put_arena(rows: &RowEngine, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
+    put_arena_in(Batch::new(), rows, number, row)
+}
+
+/// As [`put_arena`], of an arena whose lease ends. What is noted of a merge of that lease is deleted in the same commit.
+pub(super) fn put_next_lease(
+    rows: &RowEngine,
+    number: u32,
+    row: &ArenaRow,
+    ended: u64,
+) -> Result<CommitSeq, Error> {
     let mut batch = Batch::new();
+    rows.end_merge(ended, &mut batch)?;
+    put_arena_in(batch, rows, number, row)
+}
+
+fn put_arena_in(mut batch: Batch, rows: &RowEngine, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
     let draft = Draft::plain(Codec::None, 0, |out| row.encode(out));
     batch.put(Space::WorldMeta, arena_key(number).as_bytes(), draft, Stamp::Commit);
     Ok(rows.commit(batch, rows.level())?)

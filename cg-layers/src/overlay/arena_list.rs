@@ -23,6 +23,8 @@ pub(super) struct ArenaList {
     pub(super) next_lease: AtomicU64,
     /// The first lease that was issued since the store was opened.
     pub(super) given_from: u64,
+    /// Counts the leases that expired since the store was opened, and before that once.
+    pub(super) expired: AtomicU64,
 }
 
 /// Arenas whose rows were damaged when the store was opened. Their leases are unknown.
@@ -56,6 +58,7 @@ impl ArenaList {
             damaged: Mutex::new(damaged),
             next_lease: AtomicU64::new(next_lease),
             given_from: next_lease,
+            expired: AtomicU64::new(1),
         })
     }
 
@@ -70,6 +73,11 @@ impl ArenaList {
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         arena.next.store(lease, Ordering::Release);
         lease
+    }
+
+    /// Records that a lease expired: a row that has another one is stored.
+    pub(super) fn note_expired(&self) {
+        self.expired.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Adds an arena with a lease of its own. Its row is not stored yet. One key read for each number that is tried.
@@ -110,6 +118,7 @@ impl ArenaList {
         let row = ArenaRow { lease, holder: None, since };
         put_arena(rows, number, &row)?;
         all.insert(number, Arc::new(Arena::new(number, row, CommitSeq::default())));
+        self.note_expired();
         Ok(())
     }
 

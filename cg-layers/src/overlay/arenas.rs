@@ -1,5 +1,6 @@
 //! A pool of arenas: overlays over one base that are leased, released, and leased again.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,7 +12,7 @@ use cg_store::layer::Base;
 use cg_store::{Error, WorldOptions};
 use cg_tiering::GameTick;
 
-use super::arena::{Arena, put_arena};
+use super::arena::{Arena, put_arena, put_next_lease};
 use super::arena_list::ArenaList;
 use super::handle::Overlay;
 use super::pool::Pool;
@@ -20,7 +21,8 @@ use crate::store::{OverlayError, OverlayStats, Store};
 /// Arenas over one base, in one engine. Cheap to clone; every clone is the same pool.
 ///
 /// An arena stores only what was written in it; all arenas share the base and its caches. A leased arena stays leased
-/// across a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim).
+/// across a crash, until it is [resumed](Self::resume) or [reclaimed](Self::reclaim). [`tick`](Self::tick) ends leases,
+/// reclaims and cleans up by itself.
 ///
 /// An overlay uses these of [`WorldOptions`]: `cache_bytes`, `resources`, `engine_bytes`, `limits`, `value_check`, `deltas` and
 /// `durability`. With `deltas`, a chunk that differs little from the base's is stored as a delta. Commits and resets
@@ -50,7 +52,7 @@ pub struct ArenaInfo {
     pub arena: u32,
     /// Its holder; `None` if it is free.
     pub holder: Option<String>,
-    /// When it was leased or became free, by the host's clock.
+    /// When it was leased, [renewed](Overlay::renew) or became free, by the host's clock.
     pub since: GameTick,
     /// Whether this process has a handle to it.
     pub is_open: bool,
@@ -163,6 +165,7 @@ impl<S: Base> Arenas<S> {
     }
 
     fn handle(&self, arena: Arc<Arena>) -> Overlay<S> {
+        arena.unheld_since.store(Arena::HELD, Ordering::Release);
         let tenancy = arena.tenancy.load(Ordering::Acquire);
         Overlay { pool: Arc::clone(&self.pool), arena, tenancy }
     }
@@ -227,11 +230,7 @@ impl<S: Base> Arenas<S> {
             row.holder.is_none() && row.since < before.get() && Arc::strong_count(arena) == 1
         };
         let old: Vec<u32> = arenas.values().filter(|arena| is_old(arena)).map(|arena| arena.number).collect();
-        if !old.is_empty() {
-            self.pool.arenas.remove(&self.store().rows, old.iter().copied())?;
-            arenas.retain(|number, _| !old.contains(number));
-        }
-        Ok(old.len() as u32)
+        if old.is_empty() { Ok(0) } else { self.pool.remove(&mut arenas, &old) }
     }
 
     /// Deletes at most `max_rows` rows of expired leases. Returns how many; fewer than `max_rows` if none are left.
@@ -289,6 +288,22 @@ impl<S: Base> Overlay<S> {
         Arenas { pool: Arc::clone(&self.pool) }
     }
 
+    /// Renews the lease: for [`Arenas::tick`] it counts from now on. One put; none if it counts from this moment or a later
+    /// one already, so game time that goes back shortens no lease.
+    ///
+    /// # Errors
+    /// [`OverlayError::Released`], and the errors of the engine. The lease is then as it was.
+    pub fn renew(&self, now: GameTick) -> Result<(), Error> {
+        let mut row = self.arena.row.lock();
+        self.check()?;
+        if row.since < now.get() {
+            let renewed = ArenaRow { since: now.get(), ..row.clone() };
+            put_arena(&self.store().rows, self.arena.number, &renewed)?;
+            *row = renewed;
+        }
+        Ok(())
+    }
+
     /// Empties the arena and frees it for the next lease. One put. Other handles to it are refused from then on.
     ///
     /// # Errors
@@ -301,15 +316,29 @@ impl<S: Base> Overlay<S> {
 }
 
 impl<S: Base> Pool<S> {
+    /// Removes free arenas, in one commit.
+    pub(super) fn remove(&self, all: &mut BTreeMap<u32, Arc<Arena>>, numbers: &[u32]) -> Result<u32, Error> {
+        self.arenas.remove(&self.store.rows, numbers.iter().copied())?;
+        all.retain(|number, _| !numbers.contains(number));
+        Ok(numbers.len() as u32)
+    }
+
     /// Ends an arena's tenancy: it gets a new, empty lease and no holder.
-    fn free(&self, arena: &Arena, row: &mut ArenaRow, lease: u64, now: GameTick) -> Result<(), Error> {
+    pub(super) fn free(
+        &self,
+        arena: &Arena,
+        row: &mut ArenaRow,
+        lease: u64,
+        now: GameTick,
+    ) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
-        put_arena(&self.store.rows, arena.number, &free)?;
+        put_next_lease(&self.store.rows, arena.number, &free, row.lease)?;
         // The tenancy first: a reader that sees the new lease is then refused.
         arena.tenancy.fetch_add(1, Ordering::AcqRel);
         arena.lease.store(lease, Ordering::Release);
         arena.merged_until.store(0, Ordering::Release);
         *row = free;
+        self.arenas.note_expired();
         self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

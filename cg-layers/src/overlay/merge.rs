@@ -79,21 +79,27 @@ impl<S: Base> Overlay<S> {
     }
 
     /// Applies a merge to the base. The store notes it first, unless the base refuses: of a row that may be merged it is
-    /// not known what the base has changed since.
+    /// not known what the base has changed since. If parts were merged before the base refused another, in this call or an
+    /// earlier one, the note says so as long as the overlay keeps the rest.
     fn apply(
         &self,
         base: &impl MergeTarget,
         merge: OverlayMerge,
         merged: &mut Merged<'_>,
     ) -> Result<u64, Error> {
+        let mut is_in_part = self.store().rows.is_merge_open(self.lease())?;
         self.store().rows.note_merge(self.lease(), Some(self.store().rows.engine().last_commit().get()))?;
-        let applied = base.apply(merge, merged);
+        let mut forgotten = |part: &OverlayMerge| {
+            is_in_part = true;
+            merged(part)
+        };
+        let applied = base.apply(merge, &mut forgotten);
         let is_refused = |error: &Error| {
             error.kind() == ErrorKind::Conflict
                 || matches!(error.layer(), Some(OverlayError::BaseChanged { .. }))
         };
         if applied.as_ref().is_err_and(is_refused) {
-            self.store().rows.note_merge(self.lease(), None)?;
+            self.store().rows.note_merge(self.lease(), is_in_part.then_some(0))?;
         }
         applied
     }

@@ -10,10 +10,11 @@
 //! overlay's writes.
 //!
 //! **Invariant**: a lease is issued once. The content of an arena is the rows of its present lease. Rows of expired
-//! leases are never read; [`sweep`](Arenas::sweep) deletes them.
+//! leases are never read; [`sweep`](Arenas::sweep) and [`tick`](Arenas::tick) delete them.
 
 mod arena;
 mod arena_list;
+mod arena_policy;
 mod arenas;
 mod as_base;
 mod diff;
@@ -25,12 +26,14 @@ mod merge;
 mod pool;
 mod rebase;
 mod sweep;
+mod tick;
 mod tick_thread;
 mod transaction;
 mod values;
 mod verify;
 mod writing;
 
+pub use arena_policy::{ArenaPolicy, ArenaReport};
 pub use arenas::{ArenaInfo, Arenas};
 #[cfg(feature = "rocks")]
 pub(crate) use disk::is_pool;

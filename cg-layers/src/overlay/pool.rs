@@ -3,10 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use cg_store::engine::{Engine, Level};
-use cg_store::layer::{Base, finish_commits};
+use cg_store::layer::{Base, Mutex, finish_commits, rank};
 use cg_store::{Error, WorldOptions};
 
 use super::arena_list::ArenaList;
+use super::sweep::Sweeping;
 use crate::store::{OverlayError, RowEngine, Store, StoreNames};
 
 /// A pool of arenas over one base.
@@ -14,6 +15,8 @@ use crate::store::{OverlayError, RowEngine, Store, StoreNames};
 pub(super) struct Pool<S> {
     pub(super) store: Store<S>,
     pub(super) arenas: ArenaList,
+    /// Held by the running tick.
+    pub(super) ticking: Mutex<Sweeping, rank::OverlayTicking>,
 }
 
 impl<S: Base> Pool<S> {
@@ -33,6 +36,6 @@ impl<S: Base> Pool<S> {
         if !store.rows.engine().caps().read_only {
             store.names.store(&store.rows, catalog)?;
         }
-        Ok(Self { store, arenas })
+        Ok(Self { store, arenas, ticking: Mutex::default() })
     }
 }

@@ -12,11 +12,68 @@ use cg_store::layer::Base;
 
 use super::pool::Pool;
 
+/// The families with rows of leases, each with a space of it. A deletion uses only the family of the space.
+const FAMILIES: [(Family, Space); 6] = [
+    (Family::ChunkL0, Space::ChunkL0),
+    (Family::ChunkDelta, Space::ChunkDelta),
+    (Family::Entity, Space::Entity),
+    (Family::WorldProperties, Space::WorldProperty),
+    (Family::Object, Space::Object),
+    (Family::Record, Space::Record),
+];
+
+/// How far ticks have swept.
+#[derive(Debug, Default)]
+pub(super) struct Sweeping {
+    /// Where the pass over all families goes on, and how many leases had expired when it began.
+    pass: Option<(Place, u64)>,
+    /// How many leases had expired when the last pass began that has ended.
+    done: u64,
+}
+
+/// A place in a pass: the index of a family, and the first lease of it that was not looked at.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    family: usize,
+    lease: u64,
+}
+
+/// How much one commit of a sweep does.
+struct Step {
+    max_rows: usize,
+    /// Each is a seek.
+    max_leases: usize,
+}
+
 impl<S: Base> Pool<S> {
     /// Deletes at most `max_rows` rows of expired leases. Returns the number deleted; fewer than `max_rows` if none
-    /// are left. While any arena's row is damaged, rows from before the store was opened stay: they may be that
-    /// arena's.
+    /// are left.
     pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
+        let (rows, _) = self.sweep_from(Place::default(), &Step { max_rows, max_leases: usize::MAX })?;
+        Ok(rows)
+    }
+
+    /// Whether a lease expired since the last pass began that has ended.
+    pub(super) fn is_sweep_due(&self, sweeping: &Sweeping) -> bool {
+        sweeping.pass.is_some() || sweeping.done != self.arenas.expired.load(Ordering::Acquire)
+    }
+
+    /// Does one step of a pass, and begins one if none is under way. Returns the number of rows deleted.
+    pub(super) fn sweep_step(&self, sweeping: &mut Sweeping) -> Result<usize, Error> {
+        const STEP: Step = Step { max_rows: 256, max_leases: 64 };
+        let begin = || (Place::default(), self.arenas.expired.load(Ordering::Acquire));
+        let (place, expired) = *sweeping.pass.get_or_insert_with(begin);
+        let (rows, next) = self.sweep_from(place, &STEP)?;
+        sweeping.pass = next.map(|next| (next, expired));
+        if next.is_none() {
+            sweeping.done = expired;
+        }
+        Ok(rows)
+    }
+
+    /// Deletes rows of expired leases from a place on. Returns their number, and where to go on; `None` if nothing is
+    /// left. While any arena's row is damaged, rows from before the store was opened stay: they may be that arena's.
+    fn sweep_from(&self, mut place: Place, step: &Step) -> Result<(usize, Option<Place>), Error> {
         let mut rows = Vec::new();
         let (live, limit) = {
             let arenas = self.arenas.all.lock();
@@ -26,26 +83,32 @@ impl<S: Base> Pool<S> {
             (live, self.arenas.next_lease.load(Ordering::Acquire))
         };
         let first = if self.arenas.damaged.lock().are_any() { self.arenas.given_from } else { 0 };
-        // A deletion uses only the family of the space.
-        let families = [
-            (Family::ChunkL0, Space::ChunkL0),
-            (Family::ChunkDelta, Space::ChunkDelta),
-            (Family::Entity, Space::Entity),
-            (Family::WorldProperties, Space::WorldProperty),
-            (Family::Object, Space::Object),
-            (Family::Record, Space::Record),
-        ];
-        for (family, space) in families {
-            let mut from = first;
-            while rows.len() < max_rows {
-                let next = self.first_lease(family, from)?.filter(|lease| *lease < limit);
-                let Some(next) = next else { break };
-                if !live.contains(&next) {
-                    self.rows_of(family, space, next, max_rows, &mut rows)?;
-                }
-                from = next + 1;
+        let mut leases = 0;
+        let next = loop {
+            let Some((family, space)) = FAMILIES.get(place.family).copied() else { break None };
+            if rows.len() >= step.max_rows || leases >= step.max_leases {
+                break Some(place);
             }
-        }
+            leases += 1;
+            place.lease = place.lease.max(first);
+            while live.contains(&place.lease) {
+                place.lease += 1;
+            }
+            let found = self.first_lease(family, place.lease)?.filter(|lease| *lease < limit);
+            let Some(lease) = found else {
+                place = Place { family: place.family + 1, lease: 0 };
+                continue;
+            };
+            if !live.contains(&lease) {
+                self.rows_of(family, space, lease, step.max_rows, &mut rows)?;
+                if rows.len() >= step.max_rows {
+                    // It may have more.
+                    place.lease = lease;
+                    continue;
+                }
+            }
+            place.lease = lease + 1;
+        };
         let mut batch = Batch::new();
         for (space, key) in &rows {
             batch.delete(*space, key);
@@ -55,7 +118,7 @@ impl<S: Base> Pool<S> {
             self.store.rows.commit(batch, Level::Process)?;
             self.store.counts.rows_swept.fetch_add(rows.len() as u64, Ordering::Relaxed);
         }
-        Ok(rows.len())
+        Ok((rows.len(), next))
     }
 
     /// The first lease at or after `from` that has rows.

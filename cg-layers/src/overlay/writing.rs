@@ -7,7 +7,7 @@ use cg_format::overlay::ArenaRow;
 use cg_store::Error;
 use cg_store::layer::{Base, MutexGuard};
 
-use super::arena::{Arena, put_arena};
+use super::arena::{Arena, put_next_lease};
 use super::handle::Overlay;
 
 /// The right to write to an arena.
@@ -25,7 +25,8 @@ impl Drop for Writing<'_> {
 impl<S: Base> Overlay<S> {
     /// Discards everything that was written in the overlay. One put, regardless of how much that is.
     ///
-    /// The discarded rows stay in the engine until they are [swept](crate::Arenas::sweep). Waits for a running
+    /// The discarded rows stay in the engine until they are [swept](crate::Arenas::sweep), as each
+    /// [tick](crate::Arenas::tick) does. Waits for a running
     /// transaction.
     ///
     /// # Errors
@@ -42,13 +43,11 @@ impl<S: Base> Overlay<S> {
         let lease = self.pool.arenas.give_lease(&self.arena);
         let mut row = self.arena.row.lock();
         let next = ArenaRow { lease, ..row.clone() };
-        put_arena(&self.store().rows, self.arena.number, &next)?;
+        put_next_lease(&self.store().rows, self.arena.number, &next, before)?;
         *row = next;
         self.arena.lease.store(lease, Ordering::Release);
         self.arena.merged_until.store(0, Ordering::Release);
-        if self.store().rows.merged_until(before)? > 0 {
-            self.store().rows.note_merge(before, None)?;
-        }
+        self.pool.arenas.note_expired();
         self.store().counts.resets.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! The note of a merge: until which commit the rows of a lease may be merged already.
+//! The note of a merge: until which commit the rows of a lease may be merged already. As long as there is one, a merge of
+//! the lease began and did not end.
 
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::wire::Reader;
@@ -10,7 +11,8 @@ use cg_store::error::Damage;
 use super::engine::RowEngine;
 
 impl RowEngine {
-    /// Stores until which commit the rows of a lease may be merged, or that none is.
+    /// Stores until which commit the rows of a lease may be merged, or that no merge has begun. `Some(0)`: none may be, and
+    /// others were merged and are deleted.
     pub(crate) fn note_merge(&self, lease: u64, until: Option<u64>) -> Result<(), Error> {
         let (key, mut batch) = (merge_key(lease), Batch::new());
         match until {
@@ -22,6 +24,19 @@ impl RowEngine {
         }
         // A power cut must not take the note and leave its rows in the base.
         self.commit(batch, if until.is_some() { Level::Power } else { self.level() })?;
+        Ok(())
+    }
+
+    /// Whether a merge of a lease began and did not end.
+    pub(crate) fn is_merge_open(&self, lease: u64) -> Result<bool, Error> {
+        Ok(self.engine().get(Space::WorldMeta, merge_key(lease).as_bytes())?.is_some())
+    }
+
+    /// Adds to a batch that the merge of a lease is over. One key read, and a deletion if it has a note.
+    pub(crate) fn end_merge(&self, lease: u64, batch: &mut Batch) -> Result<(), Error> {
+        if self.is_merge_open(lease)? {
+            batch.delete(Space::WorldMeta, merge_key(lease));
+        }
         Ok(())
     }
 

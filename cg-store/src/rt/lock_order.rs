@@ -89,6 +89,8 @@ order! {
     },
     /// Which thread has that right.
     OverlayWriter,
+    /// The tick of a pool of arenas.
+    OverlayTicking,
     /// The arenas of a pool.
     OverlayArenas,
     /// An arena's row: its lease and its holder.

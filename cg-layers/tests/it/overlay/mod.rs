@@ -55,6 +55,7 @@ macro_rules! kept_of {
     };
 }
 
+mod arena_ticks;
 mod arenas;
 mod cells;
 mod drafts;

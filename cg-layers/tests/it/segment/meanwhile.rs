@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use cg_layers::MergedInPart;
+use cg_layers::{ArenaPolicy, MergedInPart};
+use cg_tiering::GameTick;
 
 use super::staged::{Staged, When, ends, paved};
 use super::transfer::whereabouts;
@@ -338,6 +339,20 @@ fn an_entity_that_is_changed_before_its_transfer_is_a_conflict() {
     );
     assert_eq!(world.entity(uuid(1)).expect("reads"), Some(cow), "nothing was written over");
     assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
+    // A tick ends no lease that keeps the rest, also after a call that merged nothing.
+    let policy = ArenaPolicy { end_after_ticks: Some(0), ..ArenaPolicy::default() };
+    let kept = || {
+        let report =
+            overlay.arenas().tick(GameTick::new(1), &policy, Duration::from_secs(600)).expect("ticks");
+        (report.ended, report.kept_for_merge)
+    };
+    assert_eq!(kept(), (0, 1));
+    let again = overlay.merge_into(&world);
+    let changed = again.as_ref().err().and_then(Error::layer);
+    assert!(matches!(changed, Some(cg_layers::OverlayError::BaseChanged { .. })), "{again:?}");
+    assert_eq!(kept(), (0, 1));
+    overlay.reset().expect("gives the rest up");
+    assert_eq!(kept(), (1, 0));
 }
 
 #[test]

@@ -14,12 +14,12 @@ use super::transfer::{Crashing, whereabouts};
 use super::*;
 
 /// A chunk in each of four segments, of which the last is not stored.
-fn places(ids: &Ids) -> [ChunkAt; 4] {
+pub(super) fn places(ids: &Ids) -> [ChunkAt; 4] {
     [0, 16, 32, 48].map(|x| ids.at(x, 0, 0))
 }
 
 /// Stone in the first three, a cow in each of the first two.
-fn pave<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
+pub(super) fn pave<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
     for at in &places(ids)[..3] {
         save(world, *at, filled(world.root(), ids.stone));
     }
@@ -30,7 +30,7 @@ fn pave<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) {
 
 /// Changes every segment: a block in the first, a cow from there into the second, whose own goes; the third's chunk is
 /// deleted, the fourth's is new.
-fn edit<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
+pub(super) fn edit<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
     let places = places(ids);
     let edited = overlay.transaction(|tx| {
         let schema = tx.catalog().current_schema();
@@ -65,16 +65,16 @@ fn edit_again<S: Base>(overlay: &Overlay<S>, ids: &Ids) {
 }
 
 /// The chunks of all places, and where the cows are.
-type Content = (Vec<Option<Chunk>>, Vec<Option<Owner>>);
+pub(super) type Content = (Vec<Option<Chunk>>, Vec<Option<Owner>>);
 
-fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Content {
+pub(super) fn content<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids) -> Content {
     let chunks = world.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| world.entity(uuid(n)).expect("reads").map(|cow| cow.owner);
     (chunks.collect(), (1..=4).map(owner).collect())
 }
 
-fn shown<S: Base>(overlay: &Overlay<S>, ids: &Ids) -> Content {
+pub(super) fn shown<S: Base>(overlay: &Overlay<S>, ids: &Ids) -> Content {
     let chunks = overlay.load_many(&places(ids));
     let chunks = chunks.into_iter().map(|chunk| chunk.expect("loads").as_deref().cloned());
     let owner = |n| overlay.entity(uuid(n)).expect("reads").map(|cow| cow.owner);

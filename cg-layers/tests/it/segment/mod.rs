@@ -1,5 +1,6 @@
 //! Segmented worlds, in memory and on disk.
 
+mod arenas;
 mod copies;
 mod history;
 mod meanwhile;
