@@ -50,6 +50,8 @@ pub struct Catalog {
     pub(crate) type_rows: Vec<TypeRow>,
     pub(crate) tables: Arc<Tables>,
     pub(crate) generation: u32,
+    /// The blocks, without states, whose states the packs of this process declare. Not stored.
+    pub(crate) declared: Arc<BTreeSet<String>>,
 }
 
 /// The side kind for components that a block has lost, `:lost_components`.
@@ -83,6 +85,7 @@ impl Catalog {
             type_rows: Vec::new(),
             tables: Arc::default(),
             generation: 0,
+            declared: Arc::default(),
         }
     }
 

@@ -147,6 +147,14 @@ pub enum RegistryError {
         /// The component.
         component: String,
     },
+    /// A request has a block in a state that its pack does not declare.
+    #[error("block `{name}` has a state that no pack declares; declared are {allowed}")]
+    UndeclaredState {
+        /// The block with its state.
+        name: String,
+        /// The declared keys with their values.
+        allowed: String,
+    },
     /// A request describes an existing entry differently.
     #[error("`{name}` is registered with {registered}; use a manifest and a plan to change it")]
     Differs {

@@ -26,6 +26,7 @@ mod catalog;
 mod changes;
 pub mod codec;
 mod component;
+mod declared;
 mod error;
 pub mod kept;
 mod kind;

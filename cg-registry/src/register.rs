@@ -50,7 +50,8 @@ impl Catalog {
     ///
     /// # Errors
     /// If a name is reserved, a schema is invalid, a block names an unknown component, a list would overflow, or an
-    /// existing entry is described differently. Then nothing is registered.
+    /// existing entry is described differently; [`RegistryError::UndeclaredState`] for a state that the packs of an
+    /// [applied plan](crate::Plan::apply) do not declare. Then nothing is registered.
     pub fn register(&mut self, new: &Registration) -> Result<Changes, RegistryError> {
         self.check_registration(new)?;
         let mark = self.mark();
@@ -131,7 +132,7 @@ impl Catalog {
             return Err(RegistryError::TooManyComponents { block: name.into(), found, max });
         }
         let Some(known) = self.block_id(name).and_then(|id| self.tables.blocks.get(id.get())) else {
-            return Ok(());
+            return self.check_state(&offer.name);
         };
         let known = known.newest();
         let same = self.resolve_components(offer).is_ok_and(|offered| *known.components == *offered);

@@ -1,6 +1,8 @@
 //! The consequences of opening a world with some packs.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use cg_format::{BlockId, ComponentShape};
 
@@ -19,6 +21,7 @@ pub struct Plan {
     pub(super) actions: Vec<Action>,
     pub(super) changes: Changes,
     pub(super) stand_ins: Vec<(BlockId, BlockId)>,
+    pub(super) declared: Arc<BTreeSet<String>>,
     pub(super) generation_before: u32,
     pub(super) generation_after: u32,
 }
@@ -405,7 +408,8 @@ impl Plan {
         (self.generation_before, self.generation_after)
     }
 
-    /// Changes the catalog as planned and returns the new entries, which the store must write.
+    /// Changes the catalog as planned and returns the new entries, which the store must write. From then on
+    /// [`Catalog::register`] refuses a state of a block that the packs do not declare, though they declare others of it.
     ///
     /// # Errors
     /// [`RegistryError::Refused`] for a plan that is not accepted, [`RegistryError::Stale`] if the catalog has grown
@@ -416,6 +420,7 @@ impl Plan {
             return Err(RegistryError::Refused(reasons.join("; ")));
         }
         catalog.apply(&self.changes)?;
+        catalog.declared = Arc::clone(&self.declared);
         Ok(self.changes.clone())
     }
 }

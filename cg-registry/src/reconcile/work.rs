@@ -4,6 +4,7 @@ mod renames;
 mod schemas;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use cg_format::BlockId;
 
@@ -12,6 +13,7 @@ use super::plan::{Action, Cost, Plan, Refusal, What};
 use crate::Name;
 use crate::block::BlockState;
 use crate::catalog::Catalog;
+use crate::declared;
 use crate::kind::ListKind;
 use crate::manifest::PackManifest;
 use crate::pack::PackRow;
@@ -65,6 +67,7 @@ impl<'a> Work<'a> {
             actions: self.actions,
             changes: self.draft.since(self.stored.mark()),
             stand_ins: self.stand_ins,
+            declared: Arc::new(declared::of_packs(self.offered)),
             generation_before: self.stored.current_generation(),
             generation_after: self.draft.current_generation(),
         }
