@@ -26,6 +26,7 @@ mod merge;
 mod pool;
 mod rebase;
 mod sweep;
+mod sweep_place;
 mod tick;
 mod tick_thread;
 mod transaction;

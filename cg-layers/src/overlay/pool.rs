@@ -7,7 +7,7 @@ use cg_store::layer::{Base, Mutex, finish_commits, rank};
 use cg_store::{Error, WorldOptions};
 
 use super::arena_list::ArenaList;
-use super::sweep::Sweeping;
+use super::sweep_place::Sweeping;
 use crate::store::{OverlayError, RowEngine, Store, StoreNames};
 
 /// A pool of arenas over one base.

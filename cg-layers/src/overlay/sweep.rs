@@ -11,6 +11,7 @@ use cg_store::engine::{Batch, EngineError, Level, Met, scan_skipping_damage};
 use cg_store::layer::Base;
 
 use super::pool::Pool;
+use super::sweep_place::{Place, Sweeping};
 
 /// The families with rows of leases, each with a space of it. A deletion uses only the family of the space.
 const FAMILIES: [(Family, Space); 6] = [
@@ -21,22 +22,6 @@ const FAMILIES: [(Family, Space); 6] = [
     (Family::Object, Space::Object),
     (Family::Record, Space::Record),
 ];
-
-/// How far ticks have swept.
-#[derive(Debug, Default)]
-pub(super) struct Sweeping {
-    /// Where the pass over all families goes on, and how many leases had expired when it began.
-    pass: Option<(Place, u64)>,
-    /// How many leases had expired when the last pass began that has ended.
-    done: u64,
-}
-
-/// A place in a pass: the index of a family, and the first lease of it that was not looked at.
-#[derive(Debug, Clone, Copy, Default)]
-struct Place {
-    family: usize,
-    lease: u64,
-}
 
 /// How much one commit of a sweep does.
 struct Step {
