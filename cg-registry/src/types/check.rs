@@ -91,7 +91,7 @@ fn check_fields(fields: &[TypedField], mut bytes: &[u8]) -> Result<(), (String, 
     for field in fields {
         let Some((value, rest)) = bytes.split_at_checked(field.width_bytes as usize) else { return Ok(()) };
         bytes = rest;
-        if field.of == Type::Bytes {
+        if field.of == Type::Bytes || field.count == 1 && field.of.allows(value) {
             continue;
         }
         let item_bytes = field.item_bytes().max(1);
@@ -136,7 +136,12 @@ impl Type {
 }
 
 fn unsigned(item: &[u8]) -> u64 {
-    item.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    if let Ok([byte]) = <[u8; 1]>::try_from(item) {
+        return byte.into();
+    }
+    let mut bytes = [0; 8];
+    bytes.iter_mut().zip(item).for_each(|(to, from)| *to = *from);
+    u64::from_le_bytes(bytes)
 }
 
 fn signed(item: &[u8]) -> i64 {

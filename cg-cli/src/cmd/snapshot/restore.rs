@@ -22,6 +22,9 @@ use crate::shown::shown;
 
 /// Put a snapshot back where it was taken. Writes, unless it is a dry run.
 ///
+/// With --box only the chunks that the box meets are restored, each as far as the snapshot has it: `cg verify` prints the
+/// box of damaged ones.
+///
 /// All of it is one transaction, whatever its size: a restore that is killed has put back all or nothing. Until it is
 /// written, memory holds what changes: for each such section the chunk that is there, the one that comes, its row, and some
 /// 0.8 KiB. What takes more than --max-memory is refused, and none of it is put back; a dry run says how much it is. With
@@ -40,7 +43,6 @@ pub(crate) struct Args {
     /// The snapshot's name.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Restore only the chunks that the box meets, each as far as the snapshot has it. `cg verify` says which are damaged.
     #[command(flatten)]
     area: BoxArg,
     /// Only say how many blocks would change, by kind.

@@ -17,7 +17,7 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 18] = [
+const SEVERAL: [(&str, &str, Several); 19] = [
     ("compact", "box", Several::Union),
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
@@ -35,6 +35,7 @@ const SEVERAL: [(&str, &str, Several); 18] = [
     ("schem export", "box", Several::OneBox),
     ("settings", "unset", Several::Union),
     ("snapshot create", "box", Several::OneBox),
+    ("snapshot restore", "box", Several::OneBox),
     ("verify", "arenas", Several::Union),
 ];
 
