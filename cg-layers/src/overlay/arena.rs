@@ -1,6 +1,7 @@
 //! One arena, and its row.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::thread::ThreadId;
 
 use cg_format::frame::{Codec, Draft};
@@ -11,6 +12,7 @@ use cg_store::Error;
 use cg_store::engine::{Batch, CommitSeq, Readable, Stamp};
 use cg_store::layer::{MetaRow, Mutex, open_row, rank};
 
+use super::submitted::Submitted;
 use crate::store::RowEngine;
 
 /// The next lease when an arena was last removed; absent before.
@@ -47,6 +49,10 @@ pub(super) struct Arena {
     pub(super) merged_until: AtomicU64,
     /// The time of the tick that first found it leased and without a handle; [`HELD`](Self::HELD) if it had one since.
     pub(super) unheld_since: AtomicU64,
+    /// The handles of the host.
+    pub(super) handles: AtomicUsize,
+    /// What was submitted and is not written yet.
+    pub(super) submitted: Arc<Submitted>,
 }
 
 impl Arena {
@@ -64,6 +70,8 @@ impl Arena {
             writer: Mutex::default(),
             merged_until: AtomicU64::new(merged_until.get()),
             unheld_since: AtomicU64::new(Self::HELD),
+            handles: AtomicUsize::new(0),
+            submitted: Arc::default(),
         }
     }
 }

@@ -14,6 +14,7 @@ use cg_tiering::GameTick;
 
 use super::arena::{Arena, put_arena, put_next_lease};
 use super::arena_list::ArenaList;
+use super::background::apply_all;
 use super::handle::Overlay;
 use super::pool::Pool;
 use crate::store::{OverlayError, OverlayStats, Store};
@@ -78,7 +79,7 @@ impl<S: Base> Arenas<S> {
         Ok(Self { pool: Arc::new(Pool::open(Box::new(engine), base, options)?) })
     }
 
-    pub(super) fn pool(&self) -> &Pool<S> {
+    pub(super) fn pool(&self) -> &Arc<Pool<S>> {
         &self.pool
     }
 
@@ -167,7 +168,7 @@ impl<S: Base> Arenas<S> {
     fn handle(&self, arena: Arc<Arena>) -> Overlay<S> {
         arena.unheld_since.store(Arena::HELD, Ordering::Release);
         let tenancy = arena.tenancy.load(Ordering::Acquire);
-        Overlay { pool: Arc::clone(&self.pool), arena, tenancy }
+        Overlay::counted(&self.pool, &arena, tenancy)
     }
 
     /// Every arena, ascending by number.
@@ -259,12 +260,14 @@ impl<S: Base> Arenas<S> {
     }
 
     /// Waits until everything that was written survives a power cut. That includes the base, whose versions the rows
-    /// refer to.
+    /// refer to, and what was [submitted](Overlay::submit).
     ///
     /// # Errors
-    /// If syncing fails.
+    /// If writing or syncing fails; [`Error::DeferredWrite`] if a batch was refused whose ticket was dropped.
     pub fn flush(&self) -> Result<(), Error> {
-        self.store().keep_found(Level::Power)
+        apply_all(&self.pool)?;
+        self.store().keep_found(Level::Power)?;
+        self.pool.check_refusals()
     }
 
     /// The engine of the arenas, for tests and tools that read single rows.

@@ -77,6 +77,14 @@ impl<S: Base> Base for Overlay<S> {
         self.peek_layered(at)
     }
 
+    fn apply_submitted(&self) -> Result<(), Error> {
+        self.applied()
+    }
+
+    fn when_applied(&self, job: Box<dyn FnOnce() + Send>) {
+        self.run_when_applied(job);
+    }
+
     fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
         self.base().spawn(job);
     }

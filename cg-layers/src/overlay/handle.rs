@@ -40,9 +40,29 @@ pub struct Overlay<S: Base> {
     pub(super) arena: Arc<Arena>,
     /// The tenancy of the arena that the handle belongs to.
     pub(super) tenancy: u64,
+    /// Whether it is the host's. When the last of these is dropped, what was submitted is written.
+    is_counted: bool,
 }
 
 impl<S: Base> Overlay<S> {
+    /// A handle for the host.
+    pub(super) fn counted(pool: &Arc<Pool<S>>, arena: &Arc<Arena>, tenancy: u64) -> Self {
+        arena.handles.fetch_add(1, Ordering::AcqRel);
+        let mut overlay = Self::uncounted(pool, arena, tenancy);
+        overlay.is_counted = true;
+        overlay
+    }
+
+    /// A handle that is none of the host's.
+    pub(super) fn uncounted(pool: &Arc<Pool<S>>, arena: &Arc<Arena>, tenancy: u64) -> Self {
+        Self { pool: Arc::clone(pool), arena: Arc::clone(arena), tenancy, is_counted: false }
+    }
+
+    /// A handle that is none of the host's, of the present tenancy.
+    pub(super) fn of_any_tenancy(pool: &Arc<Pool<S>>, arena: &Arc<Arena>) -> Self {
+        Self::uncounted(pool, arena, arena.tenancy.load(Ordering::Acquire))
+    }
+
     /// The number of the arena in its store.
     pub fn arena(&self) -> u32 {
         self.arena.number
@@ -96,11 +116,17 @@ impl<S: Base> Overlay<S> {
         self.arena.lease.load(Ordering::Acquire)
     }
 
+    /// As [`of_one_lease_now`](Self::of_one_lease_now), after what was submitted is written.
+    pub(super) fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
+        self.applied()?;
+        self.of_one_lease_now(show)
+    }
+
     /// Reads the rows of one lease. Reads again if the overlay was reset meanwhile: the rows may have been swept.
     ///
     /// Checks the arena and its base before and after. In between, the next holder of the arena may have written, and
     /// a base that is an overlay may have been reset.
-    pub(super) fn of_one_lease<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn of_one_lease_now<T>(&self, show: impl Fn(u64) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             self.check()?;
             let lease = self.lease();
@@ -115,7 +141,15 @@ impl<S: Base> Overlay<S> {
 
 impl<S: Base> Clone for Overlay<S> {
     fn clone(&self) -> Self {
-        Self { pool: Arc::clone(&self.pool), arena: Arc::clone(&self.arena), tenancy: self.tenancy }
+        Self::counted(&self.pool, &self.arena, self.tenancy)
+    }
+}
+
+impl<S: Base> Drop for Overlay<S> {
+    fn drop(&mut self) {
+        if self.is_counted && self.arena.handles.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.leave();
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::merge::{Change, MergeItem, MergeLock, MergeTarget, Merged, OverlayMer
 use crate::store::{OverlayError, OverlayKind as _};
 
 /// The rights that a merge holds: that of its target, if there is one, and that of the overlay.
-type MergeRights<'a> = (Option<MutexGuard<'a, ()>>, Writing<'a>);
+type MergeRights<'a, S> = (Option<MutexGuard<'a, ()>>, Writing<'a, S>);
 
 /// The result of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl<S: Base> Overlay<S> {
     ///
     /// It waits for each without holding the other. A user of a segment may wait for this overlay, while a deletion of
     /// that segment holds the target's lock and waits for the user.
-    fn write_to_merge<'a>(&'a self, base: &'a impl MergeTarget) -> Result<MergeRights<'a>, Error> {
+    fn write_to_merge<'a>(&'a self, base: &'a impl MergeTarget) -> Result<MergeRights<'a, S>, Error> {
         let target = base.merge_lock()?;
         loop {
             let writing = self.write()?;

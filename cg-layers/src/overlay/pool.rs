@@ -7,7 +7,8 @@ use cg_store::layer::{Base, Mutex, finish_commits, rank};
 use cg_store::{Error, WorldOptions};
 
 use super::arena_list::ArenaList;
-use super::sweep_place::Sweeping;
+use super::submitted::Room;
+use super::sweeping::Sweeping;
 use crate::store::{OverlayError, RowEngine, Store, StoreNames};
 
 /// A pool of arenas over one base.
@@ -17,6 +18,10 @@ pub(super) struct Pool<S> {
     pub(super) arenas: ArenaList,
     /// Held by the running tick.
     pub(super) ticking: Mutex<Sweeping, rank::OverlayTicking>,
+    /// The memory of what was submitted.
+    pub(super) room: Room,
+    /// Refusals of what was submitted that no ticket has reported.
+    pub(super) refusals: Mutex<Option<Error>, rank::OverlayRefusals>,
 }
 
 impl<S: Base> Pool<S> {
@@ -36,6 +41,7 @@ impl<S: Base> Pool<S> {
         if !store.rows.engine().caps().read_only {
             store.names.store(&store.rows, catalog)?;
         }
-        Ok(Self { store, arenas, ticking: Mutex::default() })
+        let (room, refusals) = (Room::new(options.queue_bytes), Mutex::default());
+        Ok(Self { store, arenas, ticking: Mutex::default(), room, refusals })
     }
 }

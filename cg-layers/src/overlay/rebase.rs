@@ -179,6 +179,6 @@ impl<S: Base> Overlay<S> {
                 Stays::Ours | Stays::TheirParts => {}
             }
         }
-        commit(tx)
+        commit(tx).map(drop)
     }
 }

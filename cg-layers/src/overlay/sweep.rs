@@ -11,7 +11,7 @@ use cg_store::engine::{Batch, EngineError, Level, Met, scan_skipping_damage};
 use cg_store::layer::Base;
 
 use super::pool::Pool;
-use super::sweep_place::{Place, Sweeping};
+use super::sweeping::{Place, Sweeping};
 
 /// The families with rows of leases, each with a space of it. A deletion uses only the family of the space.
 const FAMILIES: [(Family, Space); 6] = [

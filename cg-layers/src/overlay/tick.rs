@@ -13,6 +13,7 @@ use cg_tiering::GameTick;
 use super::arena::Arena;
 use super::arena_policy::{ArenaPolicy, ArenaReport};
 use super::arenas::Arenas;
+use super::background::try_again;
 use super::pool::Pool;
 
 /// What is due for an arena.
@@ -82,6 +83,7 @@ impl<S: Base> Arenas<S> {
     pub fn tick(&self, now: GameTick, policy: &ArenaPolicy, budget: Duration) -> Result<ArenaReport, Error> {
         let pool = self.pool();
         pool.store.check_base()?;
+        try_again(pool);
         let mut sweeping = pool.ticking.lock();
         let report = ArenaReport::default();
         let mut tick = Tick { now, policy, begun: Instant::now(), budget, report, has_begun: false };
@@ -162,6 +164,9 @@ impl<S: Base> Pool<S> {
         let arenas = self.arenas.all.lock();
         let Some(arena) = arenas.get(&number) else { return Ok(Done::NotDue) };
         let Some(_alone) = arena.writing.try_lock() else { return Ok(Done::InUse) };
+        if !arena.submitted.is_empty() {
+            return Ok(Done::InUse);
+        }
         let mut row = arena.row.lock();
         let due = match tick.due(arena, &row) {
             Some(due) if due != Due::Removal => due,

@@ -9,6 +9,7 @@ use cg_store::cache::Column;
 use cg_store::layer::{Base, Found, batch, origin_of};
 use cg_store::{Error, LoadTicket, Peek, World};
 
+use super::background::spawn_when_applied;
 use super::handle::Overlay;
 
 impl<S: Base> Overlay<S> {
@@ -36,7 +37,10 @@ impl<S: Base> Overlay<S> {
             }
             Ok(Some(self.here(row).found))
         };
-        self.of_one_lease(peek).ok().flatten()
+        if self.arena.submitted.may_concern(at) {
+            return None;
+        }
+        self.of_one_lease_now(peek).ok().flatten()
     }
 
     /// Starts to load chunks in the background, as
@@ -45,10 +49,14 @@ impl<S: Base> Overlay<S> {
     pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
         let (pool, arena) = (Arc::downgrade(&self.pool), Arc::downgrade(&self.arena));
         let tenancy = self.tenancy;
-        batch::load_in_background(self.base(), at, move |at| {
-            let overlay = Self { pool: pool.upgrade()?, arena: arena.upgrade()?, tenancy };
-            Some(overlay.load_many(at))
-        })
+        batch::load_by(
+            |job| spawn_when_applied(&self.pool, &self.arena, job),
+            at,
+            move |at| {
+                let overlay = Self::uncounted(&pool.upgrade()?, &arena.upgrade()?, tenancy);
+                Some(overlay.load_many(at))
+            },
+        )
     }
 
     /// The chunks of a column between two heights, both included, as [`World::column`](cg_store::World::column). Costs

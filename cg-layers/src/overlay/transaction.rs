@@ -121,7 +121,8 @@ pub(super) fn overlay_of<'o, S: Base>(tx: &OverlayTransaction<'o, S>) -> &'o Ove
 }
 
 /// Writes the changes of a transaction to its overlay.
-pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error> {
+/// Returns the number of the commit; that of the last one if nothing was changed.
+pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<u64, Error> {
     let (OverlayReads { overlay, seen }, catalog, writes) = end(tx);
     let ground = OverlayGround { overlay, origins: RefCell::default() };
     let resolved = resolve_ownership(&ground, &writes.chunks, &writes.entities)?;
@@ -154,10 +155,10 @@ pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<(), Error
         let mut values = edits.iter().filter_map(|(key, new, _)| Some((key, new.as_ref()?)));
         values.try_for_each(|(key, value)| K::check(&check, key, value))?;
     });
-    if !edits.is_empty() {
-        overlay.store().write(overlay.lease(), edits, catalog.current_generation())?;
+    if edits.is_empty() {
+        return Ok(overlay.store().rows.engine().last_commit().get());
     }
-    Ok(())
+    overlay.store().write(overlay.lease(), edits, catalog.current_generation())
 }
 
 impl<S: Base> Overlay<S> {

@@ -7,18 +7,33 @@ use cg_format::overlay::ArenaRow;
 use cg_store::Error;
 use cg_store::layer::{Base, MutexGuard};
 
-use super::arena::{Arena, put_next_lease};
+use super::arena::put_next_lease;
 use super::handle::Overlay;
+use super::inside::{Inside, is_inside};
+use super::submissions::Done;
 
 /// The right to write to an arena.
-pub(super) struct Writing<'a> {
-    arena: &'a Arena,
+pub(super) struct Writing<'a, S: Base> {
+    overlay: &'a Overlay<S>,
     _guard: MutexGuard<'a, ()>,
+    _inside: Inside,
+    /// Woken and dropped after the right is given back.
+    done: Done,
+    _next: Next<'a, S>,
 }
 
-impl Drop for Writing<'_> {
+/// Starts what waits for the right, after it was given back.
+struct Next<'a, S: Base>(&'a Overlay<S>);
+
+impl<S: Base> Drop for Next<'_, S> {
     fn drop(&mut self) {
-        *self.arena.writer.lock() = None;
+        self.0.start_deferred();
+    }
+}
+
+impl<S: Base> Drop for Writing<'_, S> {
+    fn drop(&mut self) {
+        *self.overlay.arena.writer.lock() = None;
     }
 }
 
@@ -52,15 +67,28 @@ impl<S: Base> Overlay<S> {
         Ok(())
     }
 
-    /// Waits for the right to write.
-    pub(super) fn write(&self) -> Result<Writing<'_>, Error> {
+    /// Waits for the right to write, and writes what was submitted before.
+    pub(super) fn write(&self) -> Result<Writing<'_, S>, Error> {
         let me = thread::current().id();
         if *self.arena.writer.lock() == Some(me) {
             return Err(Error::Nested);
         }
-        let guard = self.arena.writing.lock();
-        *self.arena.writer.lock() = Some(me);
-        let writing = Writing { arena: &self.arena, _guard: guard };
+        if !is_inside() {
+            self.base().apply_submitted()?;
+        }
+        self.begin_writing(self.arena.writing.lock())
+    }
+
+    /// As [`write`](Self::write). `None` if that has to wait; what was submitted to the base is not written before.
+    pub(super) fn try_write(&self) -> Option<Result<Writing<'_, S>, Error>> {
+        self.arena.writing.try_lock().map(|guard| self.begin_writing(guard))
+    }
+
+    fn begin_writing<'a>(&'a self, guard: MutexGuard<'a, ()>) -> Result<Writing<'a, S>, Error> {
+        *self.arena.writer.lock() = Some(thread::current().id());
+        let (inside, done) = (Inside::enter(), Done::default());
+        let mut writing = Writing { overlay: self, _guard: guard, _inside: inside, done, _next: Next(self) };
+        self.write_submitted(&mut writing.done)?;
         self.check()?;
         Ok(writing)
     }

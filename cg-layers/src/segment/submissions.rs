@@ -37,6 +37,9 @@ use super::pos::SegmentPos;
 use super::transfers::Transfers;
 use super::waiting::{WaitingBatch, WaitingBatches};
 
+/// The work that calls functions of a host, as errors name it.
+const ACCEPTING: &str = "accepting what was submitted";
+
 /// The batches that were submitted, as far as no segment has them.
 pub(super) struct Submissions<H: SegmentHome> {
     open: Arc<OpenSegments<H>>,
@@ -294,8 +297,9 @@ impl<H: SegmentHome> Submissions<H> {
 
     fn give_all(&self, segment: SegmentPos, world: &World, until: u64, done: &mut Done) -> Result<(), Error> {
         while let Some(mut next) = self.waiting.take_next(segment, until) {
-            let accepted =
-                batch::accepting(|| self.borders.accept(segment, world, &mut next.batch, &mut done.deleted));
+            let accepted = batch::catch_panic(ACCEPTING, || {
+                self.borders.accept(segment, world, &mut next.batch, &mut done.deleted)
+            });
             // A panic of the host's code refuses the batch, as any other error of that.
             let accepted = match accepted {
                 Err(error @ Error::Engine(EngineError::Panicked { .. })) => {

@@ -65,6 +65,9 @@ impl<S: Base> Store<S> {
                 self.rows.engine().sync()?;
             }
         }
+        if self.rows.level() == Level::Power {
+            self.kept.fetch_max(version, Ordering::AcqRel);
+        }
         Ok(version)
     }
 

@@ -125,6 +125,16 @@ pub enum OverlayError {
         /// How many it would be.
         layers: u32,
     },
+    /// What was submitted cannot be written now. It waits.
+    #[error("what was submitted to arena {arena} cannot be written now, and waits: {why}")]
+    NotWritten {
+        /// The arena's number.
+        arena: u32,
+        /// The kind of the reason.
+        kind: ErrorKind,
+        /// The reason.
+        why: String,
+    },
     /// The name of a holder is longer than can be stored.
     #[error("the holder's name has {len_bytes} bytes, at most 65535 can be stored")]
     HolderTooLong {
@@ -153,6 +163,7 @@ impl OverlayError {
             Self::NotAnOverlay { .. } | Self::UnknownArena { .. } => ErrorKind::NotFound,
             Self::Released { .. } => ErrorKind::Closed,
             Self::InUse { .. } => ErrorKind::Busy,
+            Self::NotWritten { kind, .. } => *kind,
             Self::TooDeep { .. } | Self::HolderTooLong { .. } => ErrorKind::TooLarge,
         }
     }
@@ -198,6 +209,7 @@ mod tests {
             (OverlayError::UnknownArena { arena: 1 }, K::NotFound),
             (OverlayError::NotLeased { arena: 1 }, K::Invalid),
             (OverlayError::InUse { arena: 1 }, K::Busy),
+            (OverlayError::NotWritten { arena: 1, kind: K::ReadOnly, why: "full".into() }, K::ReadOnly),
             (OverlayError::TooDeep { layers: 256 }, K::TooLarge),
             (OverlayError::HolderTooLong { len_bytes: 65_536 }, K::TooLarge),
         ];

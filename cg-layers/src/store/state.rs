@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::overlay::Origin;
 use cg_registry::Catalog;
@@ -28,6 +29,8 @@ pub(crate) struct Store<S> {
     pub(super) deltas: bool,
     pub(super) cache: RowCache,
     pub(crate) counts: Counts,
+    /// The newest commit that is known to survive a power cut, with what it refers to in the base.
+    pub(crate) kept: Arc<AtomicU64>,
 }
 
 impl<S: Base> Store<S> {
@@ -49,6 +52,7 @@ impl<S: Base> Store<S> {
             deltas: options.deltas,
             cache: RowCache::new(options.cache_bytes),
             counts: Counts::default(),
+            kept: Arc::default(),
         }
     }
 
@@ -69,9 +73,11 @@ impl<S: Base> Store<S> {
 
     /// Makes everything that was written as durable as a level: first in the base, then here.
     pub(crate) fn keep_found(&self, level: Level) -> Result<(), Error> {
+        let newest = self.rows.engine().last_commit();
         self.base.keep_found(level)?;
         if level == Level::Power {
             self.rows.sync_if_behind()?;
+            self.kept.fetch_max(newest.get(), Ordering::AcqRel);
         }
         Ok(())
     }

@@ -56,6 +56,21 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
         None
     }
 
+    /// Writes what was submitted to the layer and those below it before, as its reads do. A layer whose reads find no old
+    /// content while something waits needs none.
+    ///
+    /// # Errors
+    /// Why it still waits.
+    fn apply_submitted(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Runs something after what was submitted to the layer and those below it before is written. That is on this thread,
+    /// or on another if the layer is changed meanwhile: this waits for no closure of a host.
+    fn when_applied(&self, job: Box<dyn FnOnce() + Send>) {
+        job();
+    }
+
     /// Runs something in the background.
     fn spawn(&self, job: Box<dyn FnOnce() + Send>);
 

@@ -1,15 +1,20 @@
 //! Batches of writes, as a layer gives them to its worlds.
 
+use std::sync::Arc;
+
 use cg_format::ChunkAt;
 
 use super::base::Base;
 use crate::api::world::World;
 use crate::commit::disk_guard::Reserve;
 use crate::commit::submit::{Refused, WriteBatch, WriteTicket};
-use crate::commit::transaction::{Transaction, Tx, Writes};
+use crate::commit::transaction::{Committed, KeepsCommits, Tx, ValueStore, Writes};
+use crate::engine::CommitSeq;
+#[cfg(doc)]
+use crate::engine::EngineError;
 use crate::read::chunk::{LoadResult, LoadTicket, panicked};
 use crate::rt::answer::answer;
-use crate::rt::pool::{catch_panic, caught};
+use crate::rt::pool::caught;
 use crate::storage::error::Error;
 
 /// Calls a function with the places that a batch is known to touch: of each chunk, of the lowest and the highest chunk of
@@ -37,7 +42,7 @@ pub fn memory_bytes(batch: &WriteBatch) -> u64 {
 ///
 /// # Errors
 /// As a transaction of these writes, and those of the host's functions.
-pub fn write_batch(batch: &WriteBatch, tx: &mut Transaction<'_>) -> Result<(), Error> {
+pub fn write_batch<S: ValueStore>(batch: &WriteBatch, tx: &mut Tx<S>) -> Result<(), Error> {
     batch.write_to(tx)
 }
 
@@ -57,12 +62,17 @@ pub fn submit_promised(world: &World, batch: WriteBatch) -> Result<WriteTicket, 
     world.rooms().commit.submit(batch, Reserve::Uses)
 }
 
-/// Accepts a batch by a function. Its panic, which is one of the host's code, is an error that refuses the batch.
+/// Runs work that calls functions of the host, and makes its panic an error.
 ///
 /// # Errors
-/// Those of the function.
-pub fn accepting<T>(accept: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    catch_panic("accepting what was submitted", accept)
+/// [`EngineError::Panicked`], and those of the work.
+pub fn catch_panic<T>(operation: &'static str, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    crate::rt::pool::catch_panic(operation, work)
+}
+
+/// The commit that a batch became in a layer.
+pub fn committed(layer: Arc<dyn KeepsCommits>, seq: CommitSeq) -> Committed<()> {
+    Committed::of_layer(layer, (), seq.get())
 }
 
 /// Takes from a transaction what it has written.
@@ -77,9 +87,18 @@ pub fn load_in_background(
     at: &[ChunkAt],
     load: impl FnOnce(&[ChunkAt]) -> Option<Vec<LoadResult>> + Send + 'static,
 ) -> LoadTicket {
+    load_by(|job| layer.spawn(job), at, load)
+}
+
+/// As [`load_in_background`], with a function that runs the load.
+pub fn load_by(
+    spawn: impl FnOnce(Box<dyn FnOnce() + Send>),
+    at: &[ChunkAt],
+    load: impl FnOnce(&[ChunkAt]) -> Option<Vec<LoadResult>> + Send + 'static,
+) -> LoadTicket {
     let (giver, answer) = answer();
     let (at, count) = (at.to_vec(), at.len());
-    layer.spawn(Box::new(move || match caught(|| load(&at)) {
+    spawn(Box::new(move || match caught(|| load(&at)) {
         Ok(Some(found)) => giver.give(found),
         Ok(None) => {}
         Err(message) => giver.give(panicked(&at, &message)),

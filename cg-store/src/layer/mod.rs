@@ -21,8 +21,8 @@ use cg_tiering::{GameTick, PlayerAt};
 pub use crate::admin::quarantine::salvage_in;
 pub use crate::commit::submit::{DeferredOutcome, DeferredTicket, DefersBatches};
 pub use crate::commit::transaction::{
-    Check, Checked, ChunkChange, ChunkWrites, Ground, Resolved, TxStore, ValueStore, Writes, reason,
-    resolve_ownership,
+    Check, Checked, ChunkChange, ChunkWrites, Ground, KeepsCommits, Resolved, TxStore, ValueStore, Writes,
+    reason, resolve_ownership,
 };
 pub use crate::kinds::entity::upgrade as upgrade_entity;
 pub use crate::kinds::kind;

@@ -83,6 +83,8 @@ macro_rules! order {
 order! {
     /// The right to move entities between segments, to merge overlays into several and to delete one.
     SegmentMoving,
+    /// A background job that writes what was submitted to an overlay.
+    OverlayJob,
     /// The right to change an overlay; held while host code runs in a transaction.
     OverlayWriting {
         const IS_LAYERED: bool = true;
@@ -107,6 +109,10 @@ order! {
     OverlayPublishing,
     /// The number of an overlay's next commit.
     OverlayNumbering,
+    /// Batches that wait for their overlay.
+    OverlaySubmitted,
+    /// Refusals of such batches that no ticket has reported.
+    OverlayRefusals,
     /// The turns of segments in the ticks of a segmented world.
     SegmentTicking,
     /// Registrations of a segmented world.

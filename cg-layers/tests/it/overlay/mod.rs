@@ -68,6 +68,7 @@ mod properties;
 mod rebase;
 mod refuse;
 mod stopped_merge;
+mod submit;
 mod tick_thread;
 mod values;
 mod verify;

@@ -63,3 +63,22 @@ fn a_lease_that_is_over_keeps_what_a_stopped_merge_has_left() {
         assert!(kept >= 12 && gone >= 1, "{kept} were kept, {gone} had not begun");
     }
 }
+
+/// A batch over a border, which a segmented world refuses, is one transaction of an overlay over it.
+#[test]
+fn what_was_submitted_to_an_overlay_is_merged_into_segments() {
+    let (world, ids) = in_memory();
+    pave(&world, &ids);
+    let overlay = Overlay::in_memory(world.clone(), &options()).expect("a base");
+    let mut batch = WriteBatch::new();
+    batch.set_block(ids.overworld, BlockPos::new(0, 0, 0), ids.glass);
+    batch.set_block(ids.overworld, BlockPos::new(256, 0, 0), ids.glass);
+    batch.set_property(Property::Named(name("game:rule")), Some(vec![7]));
+    let ticket = overlay.submit(batch).expect("takes");
+    assert_eq!(overlay.merge_into(&world).expect("merges").changes, 3);
+    assert!(ticket.is_finished() && ticket.wait().is_ok());
+    for x in [0, 16] {
+        let chunk = world.load(ids.at(x, 0, 0)).expect("loads").expect("is there");
+        assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), ids.glass);
+    }
+}

@@ -10,7 +10,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::record::Record;
 use cg_format::{BlockId, BlockPos, ChunkAt, ComponentId, Dimension, EntityId, RecordId, SideKind};
 
-use crate::commit::transaction::{Transaction, Writes};
+use crate::commit::transaction::{Tx, TxStore, ValueStore, Writes};
 use crate::kinds::property::Property;
 use crate::read::cache::Column;
 use crate::rt::pool::caught;
@@ -33,19 +33,19 @@ use crate::storage::error::Error;
 #[derive(Debug, Default)]
 pub struct WriteBatch {
     /// In the order of the calls. A column is at the place of its lowest height.
-    chunks: Vec<(ChunkAt, Write<Saved>)>,
+    chunks: Vec<(ChunkAt, Write<Saved, ChunkChange>)>,
     /// In the order of the calls.
-    entities: Vec<(EntityId, Write<Entity>)>,
+    entities: Vec<(EntityId, Write<Entity, EntityChange>)>,
     /// Everything but chunks and entities.
     others: Writes,
 }
 
 /// One write to a chunk or an entity.
 #[derive(Debug)]
-enum Write<T> {
+enum Write<T, C> {
     Put(T),
     Delete,
-    Change(Change),
+    Change(Change<C>),
 }
 
 /// Chunks that replace what is stored.
@@ -67,24 +67,73 @@ impl Saved {
     }
 }
 
-type Run = dyn Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync;
-
 /// A change of what is stored when the batch is accepted.
-struct Change {
-    run: Box<Run>,
+#[derive(Debug)]
+struct Change<C> {
+    what: C,
     /// About the memory that it takes, in the batch and after it is accepted.
     memory_bytes: usize,
 }
 
-impl Change {
-    fn run(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
-        caught(|| (self.run)(tx)).unwrap_or_else(|message| Err(Error::EditPanicked { message }))
+/// A change of a chunk.
+enum ChunkChange {
+    SaveBlocks(Arc<Chunk>),
+    Block(BlockPos, BlockId),
+    Component(CellLayer, ComponentId, Vec<u8>),
+    Side(SideKind, Option<Vec<u8>>),
+    Edit(Box<Edit<Chunk>>),
+}
+
+/// A change of an entity.
+enum EntityChange {
+    Move(Owner),
+    Edit(Box<Edit<Entity>>),
+}
+
+/// A function of the host.
+type Edit<T> = dyn Fn(&mut T) -> Result<(), Error> + Send + Sync;
+
+impl ChunkChange {
+    fn write_to<S: TxStore>(&self, at: ChunkAt, tx: &mut Tx<S>) -> Result<(), Error> {
+        match self {
+            Self::SaveBlocks(chunk) => tx.save_blocks(at, Arc::clone(chunk)),
+            Self::Block(pos, block) => tx.set_block(at.dimension, *pos, *block).map(drop),
+            Self::Component(place, component, bytes) => tx.set_component(at, *place, *component, bytes),
+            Self::Side(kind, bytes) => tx.set_side(at, *kind, bytes.clone()),
+            Self::Edit(change) => tx.edit(at, change)?,
+        }
     }
 }
 
-impl fmt::Debug for Change {
+impl EntityChange {
+    fn write_to<S: TxStore>(&self, id: EntityId, tx: &mut Tx<S>) -> Result<(), Error> {
+        match self {
+            Self::Move(owner) => drop(tx.move_entity(id, owner.clone())?),
+            Self::Edit(change) => {
+                if let Some(mut entity) = tx.entity(id)? {
+                    change(&mut entity)?;
+                    tx.put_entity(id, entity);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a change, which may be a function of the host.
+fn changed(change: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    caught(change).unwrap_or_else(|message| Err(Error::EditPanicked { message }))
+}
+
+impl fmt::Debug for ChunkChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Change").field("memory_bytes", &self.memory_bytes).finish_non_exhaustive()
+        f.write_str("ChunkChange")
+    }
+}
+
+impl fmt::Debug for EntityChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EntityChange")
     }
 }
 
@@ -123,8 +172,7 @@ impl WriteBatch {
     pub fn save_blocks(&mut self, at: ChunkAt, chunk: impl Into<Arc<Chunk>>) {
         let chunk = chunk.into();
         let memory_bytes = chunk.memory_bytes();
-        let save = move |tx: &mut Transaction<'_>| tx.save_blocks(at, Arc::clone(&chunk));
-        self.chunks.push((at, Write::Change(Change { run: Box::new(save), memory_bytes })));
+        self.chunks.push((at, Write::Change(Change { what: ChunkChange::SaveBlocks(chunk), memory_bytes })));
     }
 
     /// Deletes a chunk and its entities, unless the batch moves them. A later save of the chunk takes the place of the
@@ -140,7 +188,7 @@ impl WriteBatch {
     /// the chunk refuses the edit.
     pub fn set_block(&mut self, dimension: Dimension, pos: BlockPos, block: BlockId) {
         let at = ChunkAt::new(dimension, pos.chunk());
-        self.change_chunk(at, 0, move |tx| tx.set_block(dimension, pos, block).map(drop));
+        self.change_chunk(at, 0, ChunkChange::Block(pos, block));
     }
 
     /// Replaces one component of one block. Refused as [`set_block`](Self::set_block), and with [`Error::Edit`] if the block has
@@ -153,13 +201,13 @@ impl WriteBatch {
         bytes: impl Into<Vec<u8>>,
     ) {
         let bytes = bytes.into();
-        self.change_chunk(at, bytes.len(), move |tx| tx.set_component(at, place, component, &bytes));
+        self.change_chunk(at, bytes.len(), ChunkChange::Component(place, component, bytes));
     }
 
     /// Replaces a chunk's data of one side kind; `None` removes it. Refused as [`set_block`](Self::set_block).
     pub fn set_side(&mut self, at: ChunkAt, kind: SideKind, bytes: Option<Vec<u8>>) {
         let len_bytes = bytes.as_ref().map_or(0, Vec::len);
-        self.change_chunk(at, len_bytes, move |tx| tx.set_side(at, kind, bytes.clone()));
+        self.change_chunk(at, len_bytes, ChunkChange::Side(kind, bytes));
     }
 
     /// Changes a chunk as it is when the batch is accepted. Refused as [`set_block`](Self::set_block), with the error of
@@ -173,18 +221,13 @@ impl WriteBatch {
         at: ChunkAt,
         change: impl Fn(&mut Chunk) -> Result<(), Error> + Send + Sync + 'static,
     ) {
-        self.change_chunk(at, 0, move |tx| tx.edit(at, &change)?);
+        self.change_chunk(at, 0, ChunkChange::Edit(Box::new(change)));
     }
 
-    fn change_chunk(
-        &mut self,
-        at: ChunkAt,
-        extra_bytes: usize,
-        run: impl Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync + 'static,
-    ) {
+    fn change_chunk(&mut self, at: ChunkAt, extra_bytes: usize, what: ChunkChange) {
         /// The memory of a usual chunk, which is copied when it is changed.
         const COPY_BYTES: usize = 2048;
-        let change = Change { run: Box::new(run), memory_bytes: COPY_BYTES + extra_bytes };
+        let change = Change { what, memory_bytes: COPY_BYTES + extra_bytes };
         self.chunks.push((at, Write::Change(change)));
     }
 
@@ -203,7 +246,7 @@ impl WriteBatch {
     /// [`Transaction::move_entity`](crate::Transaction::move_entity). Does nothing if the world does not have the entity by
     /// then.
     pub fn move_entity(&mut self, id: EntityId, owner: Owner) {
-        self.change_entity(id, move |tx| tx.move_entity(id, owner.clone()).map(drop));
+        self.change_entity(id, EntityChange::Move(owner));
     }
 
     /// Changes an entity as it is when the batch is accepted: its position, its owner or some components. Does nothing if
@@ -231,23 +274,13 @@ impl WriteBatch {
         id: EntityId,
         change: impl Fn(&mut Entity) -> Result<(), Error> + Send + Sync + 'static,
     ) {
-        self.change_entity(id, move |tx| {
-            if let Some(mut entity) = tx.entity(id)? {
-                change(&mut entity)?;
-                tx.put_entity(id, entity);
-            }
-            Ok(())
-        });
+        self.change_entity(id, EntityChange::Edit(Box::new(change)));
     }
 
-    fn change_entity(
-        &mut self,
-        id: EntityId,
-        run: impl Fn(&mut Transaction<'_>) -> Result<(), Error> + Send + Sync + 'static,
-    ) {
+    fn change_entity(&mut self, id: EntityId, what: EntityChange) {
         /// The memory of a usual entity's components.
         const COPY_BYTES: usize = 256;
-        self.entities.push((id, Write::Change(Change { run: Box::new(run), memory_bytes: COPY_BYTES })));
+        self.entities.push((id, Write::Change(Change { what, memory_bytes: COPY_BYTES })));
     }
 
     /// Sets a property; `None` removes it.
@@ -287,9 +320,8 @@ impl WriteBatch {
     /// Of an entity that is only changed or deleted, the batch does not know to which chunk it belongs. Looks at each
     /// write.
     pub fn touches(&self, at: ChunkAt) -> bool {
-        let belongs =
-            |write: &Write<Entity>| matches!(write, Write::Put(entity) if entity.owner == Owner::Chunk(at));
-        let saves = |(saved_at, write): &(ChunkAt, Write<Saved>)| match write {
+        let belongs = |write: &Write<Entity, EntityChange>| matches!(write, Write::Put(entity) if entity.owner == Owner::Chunk(at));
+        let saves = |(saved_at, write): &(ChunkAt, Write<Saved, ChunkChange>)| match write {
             Write::Put(saved) => saved.has(*saved_at, at),
             Write::Delete | Write::Change(_) => *saved_at == at,
         };
@@ -327,7 +359,7 @@ impl WriteBatch {
     ///
     /// # Errors
     /// As [`Transaction::set_block`], and those of the host's functions.
-    pub(crate) fn write_to(&self, tx: &mut Transaction<'_>) -> Result<(), Error> {
+    pub(crate) fn write_to<S: ValueStore>(&self, tx: &mut Tx<S>) -> Result<(), Error> {
         tx.write_all(self.others.clone());
         for (at, write) in &self.chunks {
             match write {
@@ -336,14 +368,14 @@ impl WriteBatch {
                     tx.save_column(at.dimension, at.pos.x(), at.pos.z(), column)?;
                 }
                 Write::Delete => tx.delete(*at),
-                Write::Change(change) => change.run(tx)?,
+                Write::Change(change) => changed(|| change.what.write_to(*at, tx))?,
             }
         }
         for (id, write) in &self.entities {
             match write {
                 Write::Put(entity) => tx.put_entity(*id, entity.clone()),
                 Write::Delete => tx.delete_entity(*id),
-                Write::Change(change) => change.run(tx)?,
+                Write::Change(change) => changed(|| change.what.write_to(*id, tx))?,
             }
         }
         Ok(())
@@ -360,7 +392,7 @@ impl WriteBatch {
     }
 }
 
-impl<T> Write<T> {
+impl<T, C> Write<T, C> {
     /// About the memory that it takes, in the batch and after it is accepted.
     fn memory_bytes(&self, of_value: impl Fn(&T) -> usize) -> usize {
         match self {

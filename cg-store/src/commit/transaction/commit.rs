@@ -1,5 +1,8 @@
 //! Committing a transaction: it is prepared, checked for conflicts, and entered into the order of commits.
 
+use std::fmt;
+use std::sync::Arc;
+
 use cg_format::ChunkAt;
 
 use super::Transaction;
@@ -136,17 +139,40 @@ pub struct Committed<T> {
     pub value: T,
     /// The number of the commit; that of the last commit if nothing was changed.
     pub seq: CommitSeq,
-    world: WeakWorld<CommitState>,
+    keeper: Keeper,
+}
+
+/// Who has a commit.
+#[derive(Debug, Clone)]
+enum Keeper {
+    World(WeakWorld<CommitState>),
+    Layer(Arc<dyn KeepsCommits>),
+}
+
+/// A layer with commits of its own, as their tickets know it. It is not kept open by them.
+pub trait KeepsCommits: fmt::Debug + Send + Sync {
+    /// Whether a commit, and what it refers to below the layer, survives the event of a level. Never blocks.
+    fn has_reached(&self, commit: CommitSeq, level: Level) -> bool;
+
+    /// Waits until it does.
+    ///
+    /// # Errors
+    /// If syncing fails; [`Error::Closed`] if the layer is closed and has not synced it.
+    fn wait_for(&self, commit: CommitSeq, level: Level) -> Result<(), Error>;
 }
 
 impl<T> Committed<T> {
     pub(crate) fn new(world: WeakWorld<CommitState>, value: T, seq: u64) -> Self {
-        Self { value, seq: CommitSeq::new(seq), world }
+        Self { value, seq: CommitSeq::new(seq), keeper: Keeper::World(world) }
+    }
+
+    pub(crate) fn of_layer(layer: Arc<dyn KeepsCommits>, value: T, seq: u64) -> Self {
+        Self { value, seq: CommitSeq::new(seq), keeper: Keeper::Layer(layer) }
     }
 
     /// A ticket that reports when the commit survives a killed process or a power cut.
     pub fn durable(&self) -> Durable {
-        Durable { world: self.world.clone(), seq: self.seq.get() }
+        Durable { keeper: self.keeper.clone(), seq: self.seq.get() }
     }
 }
 
@@ -154,7 +180,7 @@ impl<T> Committed<T> {
 /// and does not keep the world open.
 #[derive(Debug, Clone)]
 pub struct Durable {
-    world: WeakWorld<CommitState>,
+    keeper: Keeper,
     seq: u64,
 }
 
@@ -173,7 +199,10 @@ impl Durable {
                 Level::Power => synced.get(),
             }
         };
-        self.world.with_world(reached).unwrap_or_else(|synced| synced) >= self.seq
+        match &self.keeper {
+            Keeper::World(world) => world.with_world(reached).unwrap_or_else(|synced| synced) >= self.seq,
+            Keeper::Layer(layer) => layer.has_reached(CommitSeq::new(self.seq), level),
+        }
     }
 
     /// Waits until the commit survives a power cut. Callers that wait together share one sync.
@@ -195,10 +224,14 @@ impl Durable {
         if self.has_reached(level) {
             return Ok(());
         }
+        let world = match &self.keeper {
+            Keeper::World(world) => world,
+            Keeper::Layer(layer) => return layer.wait_for(CommitSeq::new(self.seq), level),
+        };
         let persist = |world: &CommitState| {
             world.persist(self.seq, level, None).map_err(|error| world.fenced(self.seq, error))
         };
-        match self.world.with_world(persist) {
+        match world.with_world(persist) {
             Ok(reached) => reached,
             // The world may have been closed since the first check.
             Err(synced) if synced >= self.seq => Ok(()),

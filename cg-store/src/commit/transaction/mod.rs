@@ -21,7 +21,7 @@ pub(crate) use changes::{Changeable, Changed, Changes};
 pub use check::{Check, Checked};
 pub use chunk_writes::ChunkWrites;
 pub(crate) use commit::accept_reserved;
-pub use commit::{Committed, Durable};
+pub use commit::{Committed, Durable, KeepsCommits};
 pub(crate) use ownership::RELEASED;
 pub use ownership::{Ground, Resolved, reason, resolve_ownership};
 pub(crate) use prepare::Prepared;
