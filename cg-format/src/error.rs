@@ -90,6 +90,10 @@ pub enum Section {
     PackPart,
     /// The objects of a pack file.
     PackObjects,
+    /// The spatial records of a pack file's box.
+    PackRecords,
+    /// The properties of a pack file.
+    PackProperties,
     /// The end of a pack file: the number of parts and objects before it.
     PackEnd,
     /// The first line of an archive.
@@ -148,6 +152,8 @@ impl fmt::Display for Section {
             Self::PackHead => "pack head",
             Self::PackPart => "pack part",
             Self::PackObjects => "pack objects",
+            Self::PackRecords => "pack records",
+            Self::PackProperties => "pack properties",
             Self::PackEnd => "pack end",
             Self::ArchiveLine => "archive line",
             Self::ArchiveHead => "archive head",

@@ -93,7 +93,7 @@ impl Record {
 
     /// The length of the stored form.
     pub fn len_bytes(&self) -> usize {
-        8 + 44 + 8 + 1 + self.kind.len() + self.payload.len()
+        self.view().len_bytes()
     }
 
     /// Appends the stored form. Equal records give equal bytes.
@@ -113,6 +113,11 @@ impl<'a> RecordView<'a> {
     pub fn to_record(&self) -> Record {
         let Self { position, timestamp, kind, payload } = *self;
         Record { position, timestamp, payload: payload.into(), kind: kind.into() }
+    }
+
+    /// The length of the stored form.
+    pub const fn len_bytes(&self) -> usize {
+        8 + 44 + 8 + 1 + self.kind.len() + self.payload.len()
     }
 
     /// Reads the stored form. Copies and allocates nothing.

@@ -109,8 +109,11 @@ pub enum SnapshotError {
         /// The missing part.
         found: &'static str,
     },
-    /// A box or object was added to a pack out of order: at most one box first, then objects ascending by key.
-    #[error("a pack takes one box first, then objects ascending by key")]
+    /// Something was added to a pack out of order.
+    #[error(
+        "a pack takes one box first, then its records ascending by UUID, properties ascending by name, objects ascending by \
+         key"
+    )]
     PackOrder,
     /// Two snapshots are not of the same box.
     #[error("the snapshots are not of the same box and dimension; compare snapshots of one place")]

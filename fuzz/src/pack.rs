@@ -22,6 +22,13 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     for part in &parts {
         match part {
             Part::Region(snapshot) => pack.region(snapshot).expect("it was read"),
+            Part::Records(page) => {
+                page.iter()
+                    .for_each(|(id, record)| pack.record(id, &record.to_record()).expect("it was read"));
+            }
+            Part::Properties(page) => {
+                page.iter().for_each(|(name, bytes)| pack.property(&name, bytes).expect("it was read"));
+            }
             Part::Objects(page) => {
                 page.iter().for_each(|object| pack.object(object).expect("it was read"));
             }
@@ -29,6 +36,7 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     }
     let (again, written) = pack.finish().expect("memory takes it");
     assert_eq!((written.object_count, written.object_bytes), (info.object_count, info.object_bytes));
+    assert_eq!((written.records, written.properties), (info.records, info.properties));
     let objects = |parts: &[Part]| -> Vec<(Vec<u8>, i64, Vec<u8>)> {
         let pages =
             parts.iter().filter_map(|part| if let Part::Objects(page) = part { Some(page) } else { None });
@@ -37,6 +45,15 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
     };
     let parts_again = read(&again).expect("just written");
     assert_eq!(objects(&parts_again), objects(&parts));
+    let values = |parts: &[Part]| {
+        let bytes = |part: &Part| match part {
+            Part::Records(page) => page.as_bytes().to_vec(),
+            Part::Properties(page) => page.as_bytes().to_vec(),
+            Part::Region(_) | Part::Objects(_) => Vec::new(),
+        };
+        parts.iter().flat_map(bytes).collect::<Vec<_>>()
+    };
+    assert_eq!(values(&parts_again), values(&parts));
     if let Some(Part::Region(snapshot)) = parts.first() {
         assert_eq!(parts_again.first(), Some(&Part::Region(snapshot.clone())));
     }

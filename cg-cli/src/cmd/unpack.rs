@@ -28,16 +28,16 @@ use crate::shown::shown;
 
 /// Put a pack into a world. Writes, unless it is a dry run: WORLD is made if it is not there.
 ///
-/// Of a file that `cg archive` wrote, `--box` and `--objects` choose what is put: that is packed first, as `cg pack` packs it,
+/// Of a file that `cg archive` wrote, `--box`, `--objects` and `--properties` choose what is put: that is packed first, as `cg pack` packs it,
 /// in the folder for temporary files (`TMPDIR`), which holds the columns of the box and all values beside chunks meanwhile.
 /// The whole file is checked before anything is written, and again what is written. What its box uses and the world does
 /// not know is registered first, in a commit of its own, if that is no more than --max-names allows. The rest is one
 /// transaction, whatever its size: killed, all of it is there or nothing. Until it is written, memory holds what it puts;
 /// what takes more than --max-memory is refused, and --in-steps takes little, in many transactions: one that was stopped is
-/// run again. Objects count by the versions of the world that they come into. An entity keeps
-/// its UUID at its own place, and gets another one elsewhere. JSON:
-/// `{"dry_run":bool,"merge","transactions":N,"new_names":N,"objects_put","objects_unchanged","objects_kept","sections",
-/// "changed","kept","blocks","components","entities_put","entities_deleted","entities_kept","components_left":{NAME:N},
+/// run again. Objects count by the versions of the world that they come into. An entity or a record keeps
+/// its UUID at its own place, and gets another one elsewhere; records of the world that the pack does not have stay. JSON:
+/// `{"dry_run":bool,"merge","transactions":N,"new_names":N,"objects_put","objects_unchanged","objects_kept","records_put",
+/// "records_unchanged","records_kept","properties_put","properties_unchanged","properties_kept","sections","changed","kept","blocks","components","entities_put","entities_deleted","entities_kept","components_left":{NAME:N},
 /// "by_kind":{NAME:{"gained":N,"lost":N}}}`. Data of components are converted by field names. Exit code 1 also if
 /// some have no place, or not for all their parts, because the world's registry gives a component another layout or a
 /// block no such component: they are kept beside their block, in `:lost_components` or `:stale`.
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// The block where the box's lowest corner goes, a multiple of 16 on each axis [default: where it was].
     #[arg(long, num_args = 3, action = clap::ArgAction::Set, value_names = ["X", "Y", "Z"], allow_negative_numbers = true)]
     at: Option<Vec<i64>>,
-    /// What happens to objects, chunks and entities that are there already.
+    /// What happens to objects, properties, chunks, entities and records that are there already.
     #[arg(long, value_enum, default_value_t = MergeArg::Replace)]
     merge: MergeArg,
     /// Only say what would change.
@@ -91,11 +91,11 @@ struct Checked {
     limits: Limits,
     info: PackInfo,
     region: Option<Arc<Snapshot>>,
-    /// Digest of each page of objects, by which the page is known when it is read again.
+    /// Digest of each part after the box, by which the part is known when it is read again.
     pages: Vec<[u8; 16]>,
 }
 
-/// Objects by their outcome.
+/// Values of one kind by their outcome.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     put: u64,
@@ -103,10 +103,18 @@ struct Tally {
     kept: u64,
 }
 
+/// Values of a pack beside its box, by their outcome.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tallies {
+    objects: Tally,
+    records: Tally,
+    properties: Tally,
+}
+
 /// Result of an unpack, or of a dry run.
 #[derive(Default)]
 struct Done {
-    objects: Tally,
+    values: Tallies,
     region: RestoreReport,
     kinds: Kinds,
     transactions: u64,
@@ -121,6 +129,12 @@ struct Report {
     objects_put: u64,
     objects_unchanged: u64,
     objects_kept: u64,
+    records_put: u64,
+    records_unchanged: u64,
+    records_kept: u64,
+    properties_put: u64,
+    properties_unchanged: u64,
+    properties_kept: u64,
     sections: u64,
     changed: u64,
     kept: u64,
@@ -145,7 +159,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         }
     } else if args.choice.is_given() {
         return Err(Failure::usage(
-            "a pack is unpacked whole; --box, --dim, --objects and --without-records choose from an archive",
+            "a pack is unpacked whole; --box, --dim, --objects, --properties, --without-detached and --without-records choose \
+             from an archive",
         ));
     }
     let len_bytes = file.metadata().map_err(failed)?.len();
@@ -156,8 +171,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let by_chunks = by_chunks(args.at.as_deref(), pack.region.as_deref())?;
     let mut options = RestoreOptions { by_chunks, merge: args.merge.into(), ..RestoreOptions::default() };
     if !args.dry_run {
-        // Of what the objects leave.
-        options.max_held_bytes = put::left_by_objects(&pack, args.steps)?;
+        // Of what the other values leave.
+        options.max_held_bytes = put::left_by_values(&pack, args.steps)?;
     }
     if !args.dry_run && args.world.place().makes_world()? {
         // Before a world is made for it, which has none of the names.
@@ -184,7 +199,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         would_do(args, &pack, &args.world.open(out)?, options)?
     };
     let by_kind = done.kinds.by_name(&catalog);
-    let Done { objects, region, transactions, .. } = done;
+    let Done { values: Tallies { objects, records, properties }, region, transactions, .. } = done;
     let report = Report {
         dry_run: args.dry_run,
         merge: args.merge,
@@ -193,6 +208,12 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         objects_put: objects.put,
         objects_unchanged: objects.unchanged,
         objects_kept: objects.kept,
+        records_put: records.put,
+        records_unchanged: records.unchanged,
+        records_kept: records.kept,
+        properties_put: properties.put,
+        properties_unchanged: properties.unchanged,
+        properties_kept: properties.kept,
         sections: region.sections,
         changed: region.changed + region.deleted,
         kept: region.kept,
@@ -253,13 +274,20 @@ fn by_chunks(at: Option<&[i64]>, region: Option<&Snapshot>) -> Result<[i64; 3], 
     }
 }
 
-/// Refuses an object that no transaction of the world could take.
+/// Refuses a value that no transaction of the world could take.
 fn check_lengths(info: &PackInfo, world: &World) -> Result<(), Failure> {
-    let (len_bytes, limit_bytes) = (info.longest_object_bytes, world.limits().object_bytes);
-    if len_bytes <= limit_bytes {
-        return Ok(());
+    let limits = world.limits();
+    for (what, len_bytes, limit_bytes) in [
+        ("object", info.longest_object_bytes, limits.object_bytes),
+        ("record", info.records.longest_bytes, limits.record_bytes),
+        ("property", info.properties.longest_bytes, limits.property_bytes),
+    ] {
+        if len_bytes > limit_bytes {
+            let what = format!("the longest {what} of the pack");
+            return Err(Error::TooLarge { what, len_bytes, limit_bytes }.into());
+        }
     }
-    Err(Error::TooLarge { what: "the longest object of the pack".into(), len_bytes, limit_bytes }.into())
+    Ok(())
 }
 
 impl fmt::Display for Report {
@@ -268,9 +296,14 @@ impl fmt::Display for Report {
         if self.new_names > 0 {
             writeln!(f, "names that {would} registered: {}", self.new_names)?;
         }
-        let (put, unchanged, kept) = (self.objects_put, self.objects_unchanged, self.objects_kept);
-        if put + unchanged + kept > 0 {
-            writeln!(f, "objects: {put} {would} put, {unchanged} unchanged, {kept} kept")?;
+        for (what, put, unchanged, kept) in [
+            ("objects", self.objects_put, self.objects_unchanged, self.objects_kept),
+            ("records", self.records_put, self.records_unchanged, self.records_kept),
+            ("properties", self.properties_put, self.properties_unchanged, self.properties_kept),
+        ] {
+            if put + unchanged + kept > 0 {
+                writeln!(f, "{what}: {put} {would} put, {unchanged} unchanged, {kept} kept")?;
+            }
         }
         if self.sections > 0 {
             let (changed, kept) = (self.changed, self.kept);

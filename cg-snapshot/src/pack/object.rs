@@ -28,6 +28,11 @@ impl ObjectPage {
         std::iter::from_fn(move || read(&mut reader).ok())
     }
 
+    /// The decompressed bytes of the part.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.raw
+    }
+
     /// Checks the bytes of a part. Its first key must be above `before`.
     pub(super) fn decode(
         raw: Vec<u8>,

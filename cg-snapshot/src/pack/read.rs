@@ -7,7 +7,9 @@ use cg_format::wire::{Reader, Trace};
 use cg_format::{DecodeError, Limits, Problem, Section};
 
 use super::object::ObjectPage;
-use super::{Kind, PackInfo, SIGNATURE, VERSION, check_whole};
+use super::property::PropertyPage;
+use super::record::RecordPage;
+use super::{Kind, PackInfo, SIGNATURE, VERSION, WITH_VALUES, check_whole};
 use crate::error::SnapshotError;
 use crate::file::SnapshotFile;
 use crate::file::part::{self, Input, read_signature};
@@ -19,6 +21,10 @@ use crate::snapshot::Snapshot;
 pub enum Part {
     /// The box. Every section was verified, and unused names are removed.
     Region(Arc<Snapshot>),
+    /// Some of the records in the box, before all properties and objects.
+    Records(RecordPage),
+    /// Some of the properties, before all objects.
+    Properties(PropertyPage),
     /// Some of the objects.
     Objects(ObjectPage),
 }
@@ -27,8 +33,10 @@ pub enum Part {
 pub struct PackReader<'t, R> {
     input: Input<'t, R>,
     limits: Limits,
+    version: u64,
     info: PackInfo,
-    last_key: Option<Vec<u8>>,
+    /// The kind of the last part, with the last key in it.
+    last: Option<(Kind, Vec<u8>)>,
     is_over: bool,
 }
 
@@ -67,8 +75,10 @@ impl<'t, R: Read> PackReader<'t, R> {
     fn open_traced(reader: R, limits: Limits, trace: Option<&'t Trace>) -> Result<Self, SnapshotError> {
         let mut input = Input::new(reader, trace);
         let line = input.read(Section::PackHead, "signature", SIGNATURE.len())?;
-        read_signature(&mut Reader::new(&line, Section::PackHead).traced(trace), SIGNATURE, VERSION)?;
-        Ok(Self { input, limits, info: PackInfo::default(), last_key: None, is_over: false })
+        let version = if line == WITH_VALUES { VERSION } else { 1 };
+        let signature = if version == VERSION { WITH_VALUES } else { SIGNATURE };
+        read_signature(&mut Reader::new(&line, Section::PackHead).traced(trace), signature, VERSION)?;
+        Ok(Self { input, limits, version, info: PackInfo::default(), last: None, is_over: false })
     }
 
     /// The numbers of what was read so far. After the last part they describe the whole pack.
@@ -86,25 +96,48 @@ impl<'t, R: Read> PackReader<'t, R> {
         if self.is_over {
             return Ok(None);
         }
-        let is_first = self.info.part_count == 0;
+        let last = self.last.as_ref().map(|(kind, _)| *kind);
+        let version = self.version;
         // Each part has the whole limits, because only one is in memory at a time.
         let part = self
             .input
-            .part_of(Section::PackPart, &mut self.limits.clone(), |reader| kind(reader, is_first))?;
+            .part_of(Section::PackPart, &mut self.limits.clone(), |reader| kind(reader, version, last))?;
         let part::Part { kind, raw, checksum, at } = part;
         let in_pack = |error: SnapshotError| SnapshotError::InPack { at, error: Box::new(error) };
-        let part = match kind {
+        let of_page = |error: DecodeError| in_pack(error.into());
+        let before = self.last.take().filter(|(last, _)| *last == kind).map(|(_, key)| key);
+        let (before, trace) = (before.as_deref(), self.input.trace());
+        let (part, last_key) = match kind {
             Kind::Region => {
                 let snapshot = read_region(&raw, self.limits).map_err(in_pack)?;
                 self.info.region = Some(snapshot.info().clone());
-                Part::Region(Arc::new(snapshot))
+                (Part::Region(Arc::new(snapshot)), Vec::new())
+            }
+            Kind::Records => {
+                let region = self.info.region.as_ref().map(|info| info.region);
+                let region = region.ok_or(SnapshotError::PackOrder)?;
+                let page = RecordPage::decode(raw, before, region, trace).map_err(of_page)?;
+                let mut last_key = Vec::new();
+                for (id, record) in page.iter() {
+                    self.info.records.add(record.len_bytes());
+                    last_key = id.to_bytes().to_vec();
+                }
+                (Part::Records(page), last_key)
+            }
+            Kind::Properties => {
+                let page = PropertyPage::decode(raw, before, trace).map_err(of_page)?;
+                let mut last_key = Vec::new();
+                for (name, bytes) in page.iter() {
+                    self.info.properties.add(bytes.len());
+                    last_key = name.as_str().into();
+                }
+                (Part::Properties(page), last_key)
             }
             Kind::Objects => {
-                let page = ObjectPage::decode(raw, self.last_key.as_deref(), self.input.trace());
-                let page = page.map_err(|error| in_pack(error.into()))?;
+                let page = ObjectPage::decode(raw, before, trace).map_err(of_page)?;
                 page.iter().for_each(|object| self.info.count_object(&object));
-                self.last_key = page.iter().last().map(|object| object.key.to_vec());
-                Part::Objects(page)
+                let last_key = page.iter().last().map(|object| object.key.to_vec());
+                (Part::Objects(page), last_key.unwrap_or_default())
             }
             Kind::End => {
                 check_end(&raw, &self.info, self.input.trace()).map_err(|error| in_pack(error.into()))?;
@@ -114,6 +147,7 @@ impl<'t, R: Read> PackReader<'t, R> {
                 return Ok(None);
             }
         };
+        self.last = Some((kind, last_key));
         self.info.count_part(checksum);
         Ok(Some(part))
     }
@@ -132,17 +166,29 @@ impl<'t, R: Read> PackReader<'t, R> {
     }
 }
 
-fn kind(reader: &mut Reader<'_>, is_first: bool) -> Result<Kind, DecodeError> {
+fn kind(reader: &mut Reader<'_>, version: u64, last: Option<Kind>) -> Result<Kind, DecodeError> {
     let here = reader.clone();
-    match reader.u8("part")? {
-        1 if is_first => Ok(Kind::Region),
-        2 => Ok(Kind::Objects),
-        3 => Ok(Kind::End),
-        found => {
-            let allowed = "1 for the box, in the first place alone, 2 for objects or 3 for the end";
-            Err(here.error(Problem::OutOfRange { field: "part", found: found.into(), allowed }))
-        }
-    }
+    let found = reader.u8("part")?;
+    let kind = match found {
+        1 => Some(Kind::Region),
+        2 => Some(Kind::Objects),
+        3 => Some(Kind::End),
+        4 if version > 1 => Some(Kind::Records),
+        5 if version > 1 => Some(Kind::Properties),
+        _ => None,
+    };
+    let fits = |kind: &Kind| match kind {
+        Kind::Region => last.is_none(),
+        Kind::Records => matches!(last, Some(Kind::Region | Kind::Records)),
+        kind => last.is_none_or(|last| last.place() <= kind.place()),
+    };
+    kind.filter(fits).ok_or_else(|| {
+        let allowed = match version {
+            1 => "1 for the box, in the first place alone, 2 for objects or 3 for the end",
+            _ => "1 for the box, in the first place alone, then 4 for its records, 5 for properties, 2 for objects, 3 for the end",
+        };
+        here.error(Problem::OutOfRange { field: "part", found: found.into(), allowed })
+    })
 }
 
 fn read_region(raw: &[u8], limits: Limits) -> Result<Snapshot, SnapshotError> {

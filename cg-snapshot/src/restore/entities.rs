@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use cg_format::chunk::{CellLayer, Chunk};
-use cg_format::entity::Owner as EntityOwner;
-use cg_format::{ComponentId, Editor, EntityId};
+use cg_format::entity::{EntityPos, Owner as EntityOwner};
+use cg_format::record::Record;
+use cg_format::{BlockPos, ComponentId, Editor, EntityId, RecordId};
 use cg_registry::STALE;
 use cg_registry::kept::Owner;
 
@@ -12,7 +13,7 @@ use super::job::RestoreJob;
 use super::options::Merge;
 use super::piece::Work;
 use crate::capture::stands_in;
-use crate::error::RestoreError;
+use crate::error::{RestoreError, SnapshotError};
 use crate::section::add_kept;
 use crate::snapshot::moved_entity;
 
@@ -84,8 +85,35 @@ impl RestoreJob {
         Ok(())
     }
 
+    /// A record of the snapshot's box as it is in the target: moved with the box. Like an entity, it keeps its UUID at
+    /// its own place and gets another one elsewhere, the same each time.
+    ///
+    /// # Errors
+    /// [`SnapshotError::OutsideWorld`] if it is not in the box.
+    pub fn moved_record(&self, id: RecordId, record: Record) -> Result<(RecordId, Record), SnapshotError> {
+        let block = record.position.block();
+        if !self.snapshot.region().area().contains(block) {
+            return Err(SnapshotError::OutsideWorld);
+        }
+        let [x, y, z] = self.options.by_chunks;
+        // Inside: the whole box is.
+        let far = |from: i64, chunks: i64| from.checked_add(chunks.checked_mul(16)?);
+        let block = (far(block.x, x), far(block.y, y), far(block.z, z));
+        let (Some(x), Some(y), Some(z)) = block else { return Err(SnapshotError::OutsideWorld) };
+        let (dimension, fraction) = (self.target.dimension(), record.position.fraction());
+        let position = EntityPos::new(dimension, BlockPos::new(x, y, z), fraction)
+            .map_err(|_| SnapshotError::OutsideWorld)?;
+        let id = RecordId::from_bytes(self.bytes_there(id.to_bytes()));
+        Ok((id, record.moved_to(position)))
+    }
+
     /// The id of a captured entity in the target.
     pub(super) fn id_there(&self, id: EntityId) -> EntityId {
+        EntityId::from_bytes(self.bytes_there(id.to_bytes()))
+    }
+
+    /// The UUID in the target of what has this one in the snapshot.
+    fn bytes_there(&self, id: [u8; 16]) -> [u8; 16] {
         if self.is_own_place {
             return id;
         }
@@ -94,8 +122,7 @@ impl RestoreJob {
         let place = [self.target.dimension().get(), min.x as u64, min.y as u64, min.z as u64];
         let [low, high] = [0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03].map(|seed: u64| {
             let mut mixed = seed;
-            let bytes = id.to_bytes();
-            let (halves, _) = bytes.as_chunks::<8>();
+            let (halves, _) = id.as_chunks::<8>();
             for word in halves.iter().map(|half| u64::from_le_bytes(*half)).chain(place) {
                 mixed = (mixed ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
                 mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -109,6 +136,6 @@ impl RestoreJob {
         }
         bytes[6] = bytes[6] & 0x0f | 0x80;
         bytes[8] = bytes[8] & 0x3f | 0x80;
-        EntityId::from_bytes(bytes)
+        bytes
     }
 }

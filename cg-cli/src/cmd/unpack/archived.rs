@@ -13,7 +13,7 @@ use cg_store::error::ArchiveError;
 use uuid::Uuid;
 
 use crate::args::options;
-use crate::cmd::pack::{ChoiceArg, Left};
+use crate::cmd::pack::{ChoiceArg, Left, is_worlds_own};
 use crate::output::{Failure, Output};
 
 /// The beginning of every archive.
@@ -42,7 +42,7 @@ pub(super) fn packed(
         io::ErrorKind::InvalidData => named(&error),
         _ => Failure::io("read", path, &error),
     };
-    let rows = Rows::new(file, chosen.area).map_err(unread)?;
+    let rows = Rows::new(file, chosen.area, chosen.properties.clone()).map_err(unread)?;
     let world = folder.0.join("world");
     let options = options();
     World::builder().options(&options).restore(rows, &world, |_| {}).map_err(|error| match error {
@@ -84,22 +84,24 @@ struct Rows<R> {
     /// `None` after the end.
     writer: Option<ArchiveWriter>,
     area: Option<ChunkBox>,
+    /// How the names of the properties begin.
+    properties: Vec<String>,
     ready: Vec<u8>,
     read: usize,
 }
 
 impl<R: Read> Rows<R> {
-    fn new(file: R, area: Option<BlockBox>) -> io::Result<Self> {
+    fn new(file: R, area: Option<BlockBox>, properties: Vec<String>) -> io::Result<Self> {
         let limits = Limits::new(ArchiveWriter::MAX_PART_BYTES);
         let reader = ArchiveReader::open(OfReader(file), limits)?;
         let mut ready = Vec::new();
         let writer = ArchiveWriter::new(Codec::None, reader.head(), &mut ready).map_err(of_fault)?;
         let area = area.map(|area| area.chunks());
-        Ok(Self { reader, writer: Some(writer), area, ready, read: 0 })
+        Ok(Self { reader, writer: Some(writer), area, properties, ready, read: 0 })
     }
 
     /// Whether a row is needed.
-    fn takes(area: Option<ChunkBox>, family: Family, key: &[u8]) -> bool {
+    fn takes(area: Option<ChunkBox>, properties: &[String], family: Family, key: &[u8]) -> bool {
         let meets = |[x0, x1]: [i64; 2], [z0, z1]: [i64; 2]| {
             area.is_some_and(|area| {
                 let (min, max) = (area.min(), area.max());
@@ -125,7 +127,10 @@ impl<R: Read> Rows<R> {
             Family::ChunkL1 => of_cluster(ClusterTier::L1),
             Family::ChunkL2 => of_cluster(ClusterTier::L2),
             Family::Entity | Family::Record => area.is_some(),
-            Family::WorldProperties | Family::OpacityMap | Family::Snapshot | Family::Index => false,
+            Family::WorldProperties => {
+                !is_worlds_own(key) && properties.iter().any(|prefix| key.starts_with(prefix.as_bytes()))
+            }
+            Family::OpacityMap | Family::Snapshot | Family::Index => false,
         }
     }
 
@@ -138,7 +143,7 @@ impl<R: Read> Rows<R> {
             match self.reader.next_page()? {
                 Some(page) => {
                     for (family, key, row) in page.iter() {
-                        if Self::takes(self.area, family, key) {
+                        if Self::takes(self.area, &self.properties, family, key) {
                             writer.row(family, key, row, &mut self.ready).map_err(of_fault)?;
                         }
                     }

@@ -18,6 +18,7 @@ mod object;
 mod opacity;
 mod overlay;
 mod pack;
+mod pack_values;
 mod prune;
 mod quarantine;
 mod records;

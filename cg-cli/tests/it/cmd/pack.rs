@@ -139,8 +139,8 @@ fn another_world_gets_it_by_names() {
     let bytes = said["bytes"].take();
     assert_eq!(bytes, std::fs::metadata(&file).expect("written").len());
     let expected = json!({
-        "objects": 2, "object_bytes": 3, "sections": 4, "present": 2, "entities": 1, "left_records": 0,
-        "left_detached": 1, "left_outside": 0, "left_kept_slots": 0, "parts": 2, "bytes": null,
+        "objects": 2, "object_bytes": 3, "sections": 4, "present": 2, "entities": 1, "records": 0,
+        "properties": 0, "left_records": 0, "left_detached": 1, "left_outside": 0, "left_kept_slots": 0, "parts": 2, "bytes": null,
     });
     assert_eq!(said, expected);
 
@@ -148,7 +148,8 @@ fn another_world_gets_it_by_names() {
     other_order(&there);
     let expected = json!({
         "dry_run": true, "merge": "replace", "transactions": 0, "new_names": 6, "objects_put": 2,
-        "objects_unchanged": 0, "objects_kept": 0, "sections": 4, "changed": 2, "kept": 0, "blocks": 8193,
+        "objects_unchanged": 0, "objects_kept": 0, "records_put": 0, "records_unchanged": 0, "records_kept": 0,
+        "properties_put": 0, "properties_unchanged": 0, "properties_kept": 0, "sections": 4, "changed": 2, "kept": 0, "blocks": 8193,
         "components": 0, "entities_put": 1, "entities_deleted": 0, "entities_kept": 0, "components_left": {},
         "by_kind": {
             ":air": { "gained": 6398, "lost": 0 },
@@ -214,8 +215,8 @@ fn a_box_with_what_no_pack_holds_is_refused_unless_that_is_meant() {
     drop(world);
     let file = sample.beside("it.cgpack");
     let said = sample.cg("pack", &[&[text(&file)], &BOX[..]].concat());
-    let refused = "cg: the box has 2 records, 1 detached entity, 1 entity of its chunks outside of it, which a pack does not \
-                   hold; nothing was written, and with --without-records it is packed without them\n";
+    let refused = "cg: the box has 1 detached entity, 1 entity of its chunks outside of it, which a pack does not \
+                   hold; nothing was written, and with --without-detached it is packed without them\n";
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (1, "", refused));
     assert!(!file.exists());
     let said = sample.cg("pack", &[&[text(&file), "--without-records"], &BOX[..]].concat()).good();
@@ -349,9 +350,9 @@ fn a_damaged_file_changes_nothing() {
         check(&changed);
     }
     let mut newer = good.clone();
-    newer[17] = b'2';
+    newer[17] = b'3';
     expect![[r#"
-        cg: BAD: pack head: signature is 2, and this release reads up to 1; use a newer release (at byte 17)
+        cg: BAD: pack head: signature is 3, and this release reads up to 2; use a newer release (at byte 17)
     "#]]
     .assert_eq(&check(&newer));
     expect![[r#"
@@ -377,7 +378,7 @@ fn wrong_usage_and_refusals() {
         &[],
         2,
         expect![[r#"
-        cg: say what to pack: --objects PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or both
+        cg: say what to pack: --objects PREFIX, --properties PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or several of them
     "#]],
     );
     check(
@@ -464,7 +465,7 @@ fn what_is_too_large_for_one_batch_is_one_transaction_unless_steps_are_asked_for
         assert_eq!(said.err, expected);
     };
     let nowhere = sample.beside("nowhere");
-    refused(&nowhere, "7", "7.0 MiB of memory, for its objects alone take 7.7 MiB");
+    refused(&nowhere, "7", "7.0 MiB of memory, for its objects, records and properties alone take 7.7 MiB");
     assert!(!nowhere.exists());
     let there = make("there");
     let said = unpack(&file, &there, &["--max-memory", "8"]);

@@ -55,12 +55,11 @@ fn what_cannot_be_chosen_is_refused_and_nothing_is_made() {
         assert_eq!((said.code, said.err), (code, format!("cg: {expected}\n")));
         assert!(!to.exists());
     };
-    let whole =
-        "a pack is unpacked whole; --box, --dim, --objects and --without-records choose from an archive";
+    let whole = "a pack is unpacked whole; --box, --dim, --objects, --properties, --without-detached and --without-records choose from an archive";
     check(&pack, &[&BOX], 2, whole);
-    let nothing = "say what to pack: --objects PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or both";
+    let nothing = "say what to pack: --objects PREFIX, --properties PREFIX, --box X0 Y0 Z0 X1 Y1 Z1, or several of them";
     check(&archive, &[], 2, nothing);
-    let left = "the box has 1 detached entity, which a pack does not hold; nothing was written, and with --without-records it is packed without them";
+    let left = "the box has 1 detached entity, which a pack does not hold; nothing was written, and with --without-detached it is packed without them";
     check(&archive, &[&BOX], 1, left);
     check(&archive, &[&["--objects", "none/"]], 4, "no object begins with `none/`; nothing was written");
     let mut bad = fs::read(&archive).expect("it is there");

@@ -6,6 +6,7 @@ mod file;
 mod laws;
 mod made;
 mod pack;
+mod pack_values;
 mod queue;
 mod remap;
 mod spec;

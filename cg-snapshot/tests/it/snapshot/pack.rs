@@ -33,6 +33,7 @@ fn read(bytes: &[u8]) -> Result<(Option<Snapshot>, Objects), SnapshotError> {
     while let Some(part) = pack.next_part()? {
         match part {
             Part::Region(snapshot) => region = Some(Snapshot::clone(&snapshot)),
+            Part::Records(_) | Part::Properties(_) => panic!("none was written"),
             Part::Objects(page) => {
                 let owned = |it: PackedObject<'_>| (it.key.to_vec(), it.version, it.bytes.to_vec());
                 objects.extend(page.iter().map(owned));
@@ -137,9 +138,9 @@ fn errors_say_what_and_where() {
     let [_, objects, end, behind] = parts(&good)[..] else { panic!("{:?}", parts(&good)) };
     assert_eq!(behind, good.len());
     check(
-        &|bad| bad[17] = b'2',
+        &|bad| bad[17] = b'3',
         expect![
-            "pack head: signature is 2, and this release reads up to 1; use a newer release (at byte 17)"
+            "pack head: signature is 3, and this release reads up to 2; use a newer release (at byte 17)"
         ],
     );
     check(
@@ -232,12 +233,16 @@ fn what_no_reader_would_take_is_not_written() {
     check(
         None,
         &vec![one(b"b", 0), one(b"a", 0)],
-        expect!["a pack takes one box first, then objects ascending by key"],
+        expect![
+            "a pack takes one box first, then its records ascending by UUID, properties ascending by name, objects ascending by key"
+        ],
     );
     check(
         None,
         &vec![one(b"a", 0), one(b"a", 0)],
-        expect!["a pack takes one box first, then objects ascending by key"],
+        expect![
+            "a pack takes one box first, then its records ascending by UUID, properties ascending by name, objects ascending by key"
+        ],
     );
     check(None, &vec![one(b"", 0)], expect!["pack objects: key len is 0, allowed is 1 to 512 (at byte 0)"]);
     check(

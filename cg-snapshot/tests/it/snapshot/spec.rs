@@ -39,6 +39,8 @@ fn tables_say_what_the_reader_reads() {
     let layouts = layouts.into_iter().chain([
         pack("pack-head", &[Section::PackHead][..]),
         pack("pack-part", &[Section::PackPart]),
+        pack("pack-records", &[Section::PackRecords]),
+        pack("pack-properties", &[Section::PackProperties]),
         pack("pack-objects", &[Section::PackObjects]),
         pack("pack-end", &[Section::PackEnd]),
     ]);
