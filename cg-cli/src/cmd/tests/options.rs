@@ -17,7 +17,7 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 19] = [
+const SEVERAL: [(&str, &str, Several); 21] = [
     ("compact", "box", Several::Union),
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
@@ -26,6 +26,8 @@ const SEVERAL: [(&str, &str, Several); 19] = [
     ("unpack", "box", Several::OneBox),
     ("pack", "objects", Several::Union),
     ("unpack", "objects", Several::Union),
+    ("pack", "properties", Several::Union),
+    ("unpack", "properties", Several::Union),
     ("prune", "box", Several::Union),
     ("quarantine add", "box", Several::OneBox),
     ("records list", "box", Several::Union),
