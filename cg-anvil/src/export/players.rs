@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cg_format::EntityId;
 use cg_format::entity::Entity;
+use cg_format::{EntityId, Space};
 use cg_registry::Catalog;
 use cg_store::{Error, ErrorKind, World};
 use uuid::Uuid;
@@ -107,7 +107,8 @@ impl<'a> Players<'a> {
             Found::Here(entity) => {
                 let raw = tree(&bytes).unwrap_or_default();
                 let kept = Document::parse(&raw, &nbt::Limits::default()).ok();
-                let Some(changed) = self.changed(uuid, &entity, kept.map(|kept| kept.root.raw()))? else {
+                let kept_nbt = kept.map_or(&[][..], |kept| kept.root.raw());
+                let Some(changed) = self.changed(uuid, &entity, Some(kept_nbt))? else {
                     return Ok(Some(bytes));
                 };
                 // Tag and length of the root's name come before it.
@@ -141,11 +142,18 @@ impl<'a> Players<'a> {
             }
             Ok(_) => {}
         }
-        let mark = PlayerMark::read(self.world, uuid)?;
-        Ok(if mark.is_some() { Found::Deleted } else { Found::Unknown })
+        let is_deleted = PlayerMark::read(self.world, uuid)?.is_some() && !self.is_quarantined(uuid)?;
+        Ok(if is_deleted { Found::Deleted } else { Found::Unknown })
     }
 
-    /// The NBT of a player as it is now, if that is neither what a file says nor what came.
+    /// Whether the entity was damaged, and its row is in quarantine.
+    fn is_quarantined(&self, uuid: Uuid) -> Result<bool, Error> {
+        let rows = self.world.quarantine().list()?;
+        Ok(rows.iter().any(|row| row.space == Space::Entity && row.key == uuid.as_bytes()))
+    }
+
+    /// The NBT of a player as it is now, if that is neither what a file says nor what came. A file that cannot be read says
+    /// nothing: no bytes.
     fn changed<'e>(
         &mut self,
         uuid: Uuid,

@@ -65,6 +65,11 @@ pub fn keys_of_column(dimension: &str, column: ColumnPos) -> Result<[ObjectKey; 
     Ok([left, points, entities_key(dimension, column)?, region?, entities?, poi?])
 }
 
+/// Whether a key is of an object that says of an entity that it is an imported player: it holds of its own world alone.
+pub fn is_of_player(key: &[u8]) -> bool {
+    key.starts_with(PLAYER_PREFIX.as_bytes())
+}
+
 /// Whether a key is of an object that an import makes.
 pub(crate) fn is_of_import(key: &[u8]) -> bool {
     let kept = [kept::REGION_PREFIX, kept::ENTITIES_PREFIX, kept::POI_PREFIX];

@@ -23,7 +23,7 @@ use crate::place::Place;
 /// the world is compared: of damage nothing is left out in silence. A damaged row ends the command with exit code 1 and no
 /// file; with `--keep-damage` it is archived as it is, restored as damaged as before, counted, and the exit code is 1 too. What
 /// the engine cannot read at all is never archived: `cg quarantine` clears it. A segmented world is refused: archive its
-/// segments, each of which is a world. JSON:
+/// root and its segments, each of which is a world. JSON:
 /// `{"commit":N,"rows":N,"row_bytes":N,"damaged":N,"bytes":N}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
 fn refuse_segmented(place: &Place) -> Result<(), Failure> {
     match place {
         Place::Directory(path) if path.join("segments").is_dir() => Err(Failure::refused(format!(
-            "{0} is a segmented world, and one file holds one world: archive each of {0}/segments, or copy them all with `cg checkpoint`",
+            "{0} is a segmented world, and one file holds one world: archive {0}/root and each of {0}/segments, or copy them all with `cg checkpoint`",
             path.display()
         ))),
         _ => Ok(()),

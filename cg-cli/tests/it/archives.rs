@@ -196,3 +196,31 @@ fn an_archive_that_lies_is_no_world() {
     });
     damaged(&limits, "the row of the world's limits");
 }
+
+#[test]
+fn a_restore_of_one_part_goes_on_too_and_is_no_world_before() {
+    let world = World::builder().in_memory().expect("is made");
+    world.objects().put("a", *b"value").expect("commits");
+    let bytes = archive(&world);
+    let (whole, parts) = restore(&bytes, &Arc::default(), 1 << 20, None);
+    whole.expect("restores");
+    assert_eq!(parts, 2, "the rows, and the row that makes them a world");
+    for (part, fails) in [(1, Fails::After), (2, Fails::Before)] {
+        let there = Arc::<MemEngine>::default();
+        let (failed, _) = restore(&bytes, &there, 1 << 20, Some((part, fails)));
+        assert!(matches!(failed, Err(ArchiveError::Store(Error::Engine(EngineError::Unavailable { .. })))));
+        let rows_there =
+            Failing { rows: Arc::clone(&there), part_bytes: 1 << 20, loads: Arc::default(), fails: None };
+        let opened = World::builder().over(rows_there);
+        assert!(
+            matches!(opened, Err(Error::Open(cg_store::OpenError::HalfCreated { .. }))),
+            "part {part} {fails:?}: {opened:?}"
+        );
+        let (restored, _) = restore(&bytes, &there, 1 << 20, None);
+        assert!(restored.expect("goes on").is_continued, "part {part} {fails:?}");
+        assert_eq!(
+            open(there).expect("opens").objects().get("a").expect("reads").map(|it| it.bytes.to_vec()),
+            Some(b"value".to_vec())
+        );
+    }
+}

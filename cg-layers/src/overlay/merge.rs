@@ -141,7 +141,7 @@ impl<S: Base> MergeTarget for Overlay<S> {
 
     fn register_names(&self, new: &Registration) -> Result<Arc<Catalog>, Error> {
         let names = self.register(new)?;
-        self.arenas().flush()?;
+        self.store().keep_found(Level::Power)?;
         Ok(names)
     }
 
@@ -150,7 +150,7 @@ impl<S: Base> MergeTarget for Overlay<S> {
             let target = overlay_of(tx).clone();
             merge.put_into(tx, &target)
         })?;
-        self.arenas().flush()?;
+        self.store().keep_found(Level::Power)?;
         Ok(applied)
     }
 }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::admin::Admin;
 use crate::admin::copy::OfView;
 use crate::admin::load::{Check, Original, RowSource, Visit, is_own};
-use crate::engine::{CommitSeq, Engine, row_in_words};
+use crate::engine::{CommitSeq, Engine, ErrorKind, row_in_words};
 use crate::storage::directory::{State, WorldFile};
 use crate::storage::error::{Damage, Error};
 use crate::storage::meta::{WORLD, WorldRows};
@@ -190,7 +190,11 @@ impl<R: Read> OfArchive<R> {
         let signed = WorldFile::signed(signature.clone()).map_err(|error| no_world(&error))?;
         let (uuid, incarnation) = (Uuid::from_bytes(*uuid), Uuid::from_bytes(*incarnation));
         let file = WorldFile { uuid, incarnation, state: State::Checkpoint, ..signed };
-        Original::new(file, commit_row.as_slice().into()).map_err(|error| no_world(&error))
+        let original = Original::new(file, commit_row.as_slice().into()).map_err(|error| no_world(&error))?;
+        if original.commit() == CommitSeq::NONE {
+            return Err(ArchiveError::NoWorld { why: "its newest commit has the number 0".into() });
+        }
+        Ok(original)
     }
 }
 
@@ -221,10 +225,22 @@ impl<R: Read + Send> RowSource for OfArchive<R> {
     }
 }
 
+/// What is wrong with rows that were loaded, or the failure of the place where they are.
+fn of_rows(error: Error) -> ArchiveError {
+    match error.kind() {
+        ErrorKind::Engine
+        | ErrorKind::Unavailable
+        | ErrorKind::Fenced
+        | ErrorKind::InDoubt
+        | ErrorKind::LowDisk => error.into(),
+        _ => no_world(&error),
+    }
+}
+
 /// Whether the rows are those of the world that the head names, and of one that opens.
 fn check_world(engine: &dyn Engine, file: &WorldFile) -> Result<(), ArchiveError> {
-    let rows = WorldRows::read(engine).map_err(|error| no_world(&error))?;
-    let why = match WORLD.get(engine).map_err(|error| no_world(&error))? {
+    let rows = WorldRows::read(engine).map_err(of_rows)?;
+    let why = match WORLD.get(engine).map_err(of_rows)? {
         Some(uuid) if uuid != file.uuid => {
             format!("its head names the world {}, its rows are of {uuid}", file.uuid)
         }

@@ -222,7 +222,12 @@ impl<F: Fn() -> Error> Reader<F> {
         if visited.is_continue() && self.begun.is_some() {
             return Err((self.half)().into());
         }
-        Ok((self.part, self.copied))
+        if S::CHECK.is_none() {
+            return Ok((self.part, self.copied));
+        }
+        // It is loaded before the rows that make it a world, and says until then that it is none.
+        let Full { part, so_far } = self.full();
+        Ok((part, so_far))
     }
 
     /// Adds a row, after it gave the part before it if that is full.

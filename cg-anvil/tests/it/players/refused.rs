@@ -37,6 +37,30 @@ fn damaged_files_stay_files() {
 }
 
 #[test]
+fn a_damaged_file_beside_the_player_of_level_dat_stays() {
+    let whole = V1_20.file(OWNER, [900.0, 64.0, 5.0], 0, 18);
+    let mut files = V1_20.save();
+    let level = V1_20.level(|data| {
+        data.compound("Player", |out| V1_20.player(out, OWNER, [5.0, 64.0, 5.0], 0, 3));
+    });
+    files.insert("level.dat".to_owned(), level);
+    files.insert(V1_20.path(OWNER), whole[..whole.len() - 9].to_vec());
+    let made = Made::new(V1_20, files);
+    assert!(!made.import("save", &ImportOptions::default()).is_whole());
+    assert!(made.player(OWNER).is_some());
+    let (report, files) = made.export("same");
+    assert_eq!((report.players, report.changed_players), (4, 0));
+    assert_eq!(files, made.files);
+    made.set_health(OWNER, 4);
+    let (report, files) = made.export("changed");
+    assert_eq!(report.changed_players, 1);
+    assert_eq!(
+        fields(&files[&V1_20.path(OWNER)])["Health"],
+        fields(&V1_20.file(OWNER, [0.0; 3], 0, 4))["Health"]
+    );
+}
+
+#[test]
 fn hostile_files_take_bounded_memory() {
     // 64 MiB of zeros in 64 KiB.
     let bomb = compress_as(Compression::Gzip, &vec![0; 64 << 20]);

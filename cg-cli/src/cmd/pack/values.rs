@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
+use cg_anvil::mapping::key::is_of_player;
 use cg_format::record::RecordView;
 use cg_format::{BlockBox, Dimension, RecordId};
 use cg_registry::Name;
@@ -96,8 +97,9 @@ pub(super) fn add_objects<W: Write>(
     for prefix in prefixes {
         let mut is_met = false;
         let refused = world.objects().for_each(prefix, |object| {
-            // What the store keeps for itself holds of this world only.
-            if object.as_ref().is_ok_and(|(key, ..)| key.starts_with(ObjectKey::STORES_OWN)) {
+            // What the store keeps for itself holds of this world only, and so does what is said of its players.
+            let is_own = |key: &[u8]| key.starts_with(ObjectKey::STORES_OWN) || is_of_player(key);
+            if object.as_ref().is_ok_and(|(key, ..)| is_own(key)) {
                 return ControlFlow::Continue(());
             }
             is_met = true;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, Seek as _};
 
+use cg_anvil::mapping::key::is_of_player;
 use cg_anvil::mapping::layout::LAYOUT_PREFIX;
 use cg_format::record::{Record, RecordView};
 use cg_format::{Limits, RecordId};
@@ -182,7 +183,7 @@ fn put_page(
 ) -> Result<(), Failure> {
     match page {
         Part::Objects(page) => {
-            for object in page.iter() {
+            for object in page.iter().filter(|object| !is_of_player(object.key)) {
                 let there = tx.object(object.key)?;
                 let there = there.as_ref().map(|there| &*there.bytes);
                 if done.objects.meet(there, object.bytes, of_object(object.key, merge)) {
@@ -221,7 +222,7 @@ fn count_page(
 ) -> Result<(), Failure> {
     match page {
         Part::Objects(page) => {
-            for object in page.iter() {
+            for object in page.iter().filter(|object| !is_of_player(object.key)) {
                 let there = world.objects().get(object.key)?;
                 let there = there.as_ref().map(|there| &*there.bytes);
                 done.objects.meet(there, object.bytes, of_object(object.key, merge));

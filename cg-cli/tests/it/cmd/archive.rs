@@ -141,7 +141,7 @@ fn nothing_is_overwritten() {
     fs::create_dir(&segments).expect("it is new");
     let said = sample.cg("archive", &[text(&sample.beside("new"))]);
     let expected = format!(
-        "cg: {0} is a segmented world, and one file holds one world: archive each of {0}/segments, or copy them all with `cg checkpoint`\n",
+        "cg: {0} is a segmented world, and one file holds one world: archive {0}/root and each of {0}/segments, or copy them all with `cg checkpoint`\n",
         text(&path)
     );
     assert_eq!((said.code, said.err), (1, expected));
