@@ -70,16 +70,19 @@ impl<S: Base> Overlay<S> {
     /// Runs a job after what was submitted is written, here and in the base; on another thread if that has to wait.
     pub(super) fn run_when_applied(&self, job: Box<dyn FnOnce() + Send>) {
         let weak = (Arc::downgrade(&self.pool), Arc::downgrade(&self.arena));
+        let until = self.arena.submitted.newest();
         self.base().when_applied(Box::new(move || match (weak.0.upgrade(), weak.1.upgrade()) {
-            (Some(pool), Some(arena)) => Overlay::of_any_tenancy(&pool, &arena).run_when_free(Job(job)),
+            (Some(pool), Some(arena)) => {
+                Overlay::of_any_tenancy(&pool, &arena).run_when_free(until, Job(job));
+            }
             _ => job(),
         }));
     }
 
-    fn run_when_free(&self, job: Job) {
+    fn run_when_free(&self, until: Option<u64>, job: Job) {
         let submitted = &self.arena.submitted;
         if !submitted.is_empty() {
-            match self.try_write() {
+            match self.try_write(until) {
                 Some(Err(error)) if !submitted.is_empty() => {
                     tracing::warn!(%error, arena = self.arena.number, "what was submitted to an overlay still waits");
                     // If it reads, it gets the reason.
@@ -89,7 +92,7 @@ impl<S: Base> Overlay<S> {
                 None => {
                     submitted.defer(job);
                     // If the right was given back meanwhile, this starts what was deferred.
-                    drop(self.try_write());
+                    drop(self.try_write(until));
                     return;
                 }
             }

@@ -146,13 +146,13 @@ impl<S: Base> Overlay<S> {
         }
     }
 
-    /// Writes what was submitted to the arena before this call. The caller has the right to write.
+    /// Writes what was submitted to the arena up to a batch. The caller has the right to write.
     ///
     /// # Errors
     /// Why it still waits.
-    pub(super) fn write_submitted(&self, done: &mut Done) -> Result<(), Error> {
+    pub(super) fn write_submitted(&self, until: Option<u64>, done: &mut Done) -> Result<(), Error> {
         let submitted = &self.arena.submitted;
-        let Some(until) = submitted.newest() else { return Ok(()) };
+        let Some(until) = until else { return Ok(()) };
         while let Some(next) = submitted.take_next(until) {
             let by = Self::uncounted(&self.pool, &self.arena, next.tenancy);
             let outcome = match by.write_batch(&next.batch) {

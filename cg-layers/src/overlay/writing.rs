@@ -73,22 +73,29 @@ impl<S: Base> Overlay<S> {
         if *self.arena.writer.lock() == Some(me) {
             return Err(Error::Nested);
         }
+        // What is submitted here from now on may come after something that is submitted to the base.
+        let until = self.arena.submitted.newest();
         if !is_inside() {
             self.base().apply_submitted()?;
         }
-        self.begin_writing(self.arena.writing.lock())
+        self.begin_writing(self.arena.writing.lock(), until)
     }
 
-    /// As [`write`](Self::write). `None` if that has to wait; what was submitted to the base is not written before.
-    pub(super) fn try_write(&self) -> Option<Result<Writing<'_, S>, Error>> {
-        self.arena.writing.try_lock().map(|guard| self.begin_writing(guard))
+    /// As [`write`](Self::write), of what was submitted up to a batch. `None` if that has to wait. The caller has applied what
+    /// was submitted to the base before that batch.
+    pub(super) fn try_write(&self, until: Option<u64>) -> Option<Result<Writing<'_, S>, Error>> {
+        self.arena.writing.try_lock().map(|guard| self.begin_writing(guard, until))
     }
 
-    fn begin_writing<'a>(&'a self, guard: MutexGuard<'a, ()>) -> Result<Writing<'a, S>, Error> {
+    fn begin_writing<'a>(
+        &'a self,
+        guard: MutexGuard<'a, ()>,
+        until: Option<u64>,
+    ) -> Result<Writing<'a, S>, Error> {
         *self.arena.writer.lock() = Some(thread::current().id());
         let (inside, done) = (Inside::enter(), Done::default());
         let mut writing = Writing { overlay: self, _guard: guard, _inside: inside, done, _next: Next(self) };
-        self.write_submitted(&mut writing.done)?;
+        self.write_submitted(until, &mut writing.done)?;
         self.check()?;
         Ok(writing)
     }

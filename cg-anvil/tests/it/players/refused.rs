@@ -1,6 +1,9 @@
 //! Files of players that give no entity: reported, and back as they came.
 
 use super::*;
+use cg_format::frame::{Codec, Draft, Stamp};
+use cg_format::{Space, key};
+use cg_store::engine::{Batch, Engine, Level};
 
 /// Imports a save with one more file of a player, and looks that it stays a file.
 #[track_caller]
@@ -139,4 +142,18 @@ fn an_entity_with_the_uuid_of_a_player_is_another() {
     assert_eq!((report.players, report.entities), (3, 1));
     let (_, files) = made.export("out");
     assert_eq!(files, made.files);
+}
+
+#[test]
+fn a_player_in_quarantine_keeps_their_file() {
+    let made = Made::imported(V1_20);
+    let id = EntityId::new(FAR);
+    let mut batch = Batch::new();
+    let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
+    batch.put(Space::Entity, key::entity(id), nonsense, Stamp::Commit);
+    Engine::commit(&*made.world.engine(), batch, &[], Level::Process).expect("memory is left");
+    assert!(made.world.quarantine().entity(id).expect("quarantines"));
+    assert_eq!(made.player(FAR), None);
+    let (report, files) = made.export("quarantined");
+    assert_eq!((report.deleted_players, files), (0, made.files.clone()));
 }

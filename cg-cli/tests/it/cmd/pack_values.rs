@@ -192,3 +192,35 @@ fn what_is_left_out_and_what_is_refused() {
         assert!(!nowhere.exists());
     }
 }
+
+/// An entity of its own world is what they are about.
+#[test]
+fn what_is_said_of_players_stays_in_its_world() {
+    let sample = sample();
+    let player = format!("minecraft/player/{}", IDS[0]);
+    let keys = ["minecraft/file/level.dat", &player];
+    let world = sample.open();
+    let put = world.transaction(|tx| keys.iter().try_for_each(|key| tx.put_object(key, *b"bytes")));
+    put.expect("the disk takes it");
+    world.close().expect("the disk takes it");
+    drop(world);
+    let (file, archive) = (sample.beside("it.cgpack"), sample.beside("w.cgw"));
+    sample.cg("pack", &[text(&file), "--objects", "minecraft/"]).good();
+    sample.cg("archive", &[text(&archive)]).good();
+    let has = |world: &Path| {
+        let world = World::builder().open_read_only(world).expect("sound");
+        keys.map(|key| world.objects().get(key).expect("sound").is_some())
+    };
+    for (name, args) in
+        [("by_pack", &[text(&file)][..]), ("by_archive", &[text(&archive), "--objects", "minecraft/"])]
+    {
+        let there = sample.beside(name);
+        other_order(&there);
+        run(&[&["unpack", args[0], text(&there)], &args[1..]].concat()).good();
+        assert_eq!(has(&there), [true, false], "{name}");
+    }
+    // A whole world has it.
+    let there = sample.beside("whole");
+    run(&["restore", text(&archive), text(&there)]).good();
+    assert_eq!(has(&there), [true, true]);
+}

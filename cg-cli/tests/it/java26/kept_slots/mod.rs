@@ -203,7 +203,7 @@ fn a_pack_of_a_box_is_refused_where_it_would_leave_kept_slots() {
     };
     let slots = number(&info(&dir, "world"), "objects");
     let refused = format!(
-        "cg: the box has {slots} kept slots, which a pack does not hold; nothing was written, and with --without-records \
+        "cg: the box has {slots} kept slots, which a pack does not hold; nothing was written, and with --without-detached \
          it is packed without them\n"
     );
     let said = pack(&all, &[]);
