@@ -48,7 +48,7 @@ fn main() -> Result<()> {
     assert!(report.ended == 1 && report.rows_swept > 0);
     assert!(play(&forgotten).is_err(), "its arena was given back");
 
-    // The server stops, and nobody resumes the long match.
+    // The server stops, and the long match is not resumed.
     drop((long, forgotten, arenas));
     let arenas = Arenas::open(dir.path(), template, &WorldOptions::ephemeral())?;
     let report = run(&arenas, 1201..=1500)?;

@@ -24,7 +24,7 @@ const ZSTD_WINDOW_BITS: i32 = -14;
 const ZSTD_STRATEGY: i32 = 0;
 
 /// The share of tombstones from which a file is compacted without a call: half of its rows. What cooled was deleted from
-/// one family to be in another, and its bytes are only given back when its tombstones meet it.
+/// one family to be in another, and its bytes are free only after its tombstones meet it.
 const TOMBSTONE_PART: f64 = 0.5;
 
 /// The last level of each family's tree.

@@ -91,7 +91,7 @@ impl<S: Base> Overlay<S> {
                 Some(_) => {}
                 None => {
                     submitted.defer(job);
-                    // If the right was given back meanwhile, this starts what was deferred.
+                    // If the right was released meanwhile, this starts what was deferred.
                     drop(self.try_write(until));
                     return;
                 }
@@ -102,7 +102,7 @@ impl<S: Base> Overlay<S> {
         (job.0)();
     }
 
-    /// The right to write is given back: starts what waits for it.
+    /// The right to write is released: starts what waits for it.
     pub(super) fn start_deferred(&self) {
         for Job(job) in self.arena.submitted.take_deferred() {
             spawn_when_applied(&self.pool, &self.arena, job);

@@ -73,7 +73,7 @@ impl<S: Base> Overlay<S> {
     /// Submits writes, as [`World::submit`](cg_store::World::submit) does to a world. They are written after this call, in
     /// the order of such calls, and at the latest when a thread reads the overlay.
     ///
-    /// Never waits for the disk or for a transaction. Every call of this overlay that begins afterwards, on any thread,
+    /// Waits for no row and for no transaction. Every call of this overlay that begins afterwards, on any thread,
     /// sees the batch whole. Inside a closure of a [transaction](Self::transaction), of this overlay or another, what
     /// was submitted meanwhile is seen when the closure has ended. So a read after a submission waits for a transaction
     /// of the overlay that runs. What waits takes at most [`queue_bytes`](cg_store::WorldOptions::queue_bytes) of memory

@@ -28,7 +28,7 @@ struct State {
     is_scheduled: bool,
     /// The number of the newest batch.
     last: u64,
-    /// What is to be done when the right to write is given back.
+    /// The work for when the right to write is released.
     deferred: Vec<Job>,
 }
 
@@ -166,7 +166,7 @@ impl Submitted {
         waker
     }
 
-    /// Keeps a job until the right to write is given back.
+    /// Keeps a job until the right to write is released.
     pub(super) fn defer(&self, job: Job) {
         self.state.lock().deferred.push(job);
     }

@@ -17,12 +17,12 @@ pub(super) struct Writing<'a, S: Base> {
     overlay: &'a Overlay<S>,
     _guard: MutexGuard<'a, ()>,
     _inside: Inside,
-    /// Woken and dropped after the right is given back.
+    /// Woken and dropped after the right is released.
     done: Done,
     _next: Next<'a, S>,
 }
 
-/// Starts what waits for the right, after it was given back.
+/// Starts what waits for the right, after its release.
 struct Next<'a, S: Base>(&'a Overlay<S>);
 
 impl<S: Base> Drop for Next<'_, S> {

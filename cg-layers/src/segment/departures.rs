@@ -43,7 +43,7 @@ impl<H: SegmentHome> Borders<H> {
         if self.is_unfinished() { departures(self.open().root().world()) } else { Ok(BTreeMap::new()) }
     }
 
-    /// Refuses a record of which a segment has a dead copy.
+    /// Refuses a record whose dead copy a segment has.
     ///
     /// # Errors
     /// [`Error::Conflict`].

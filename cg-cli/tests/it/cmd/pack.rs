@@ -523,7 +523,7 @@ fn what_a_store_keeps_for_itself_stays_where_it_is() {
     let said = unpack(&file, &there, &["--json"]).good();
     assert!(said.contains("\"objects_put\":4"), "{said}");
 
-    // A pack of somebody else's making.
+    // A pack of another program.
     let mut pack = PackWriter::new(Vec::new(), Codec::Lz4).unwrap();
     pack.object(PackedObject { key: own.as_bytes(), version: 0, bytes: b"of none" }).unwrap();
     let (bytes, _) = pack.finish().unwrap();

@@ -178,7 +178,7 @@ fn what_is_left_out_and_what_is_refused() {
     let expected = "cg: no property begins with `cg:`; nothing was written\n";
     assert_eq!((none.code, none.err.as_str()), (4, expected));
 
-    // Packs of somebody else's making.
+    // Packs of another program.
     for name in ["cg:any", ":own"] {
         let mut pack = PackWriter::new(Vec::new(), Codec::Lz4).expect("memory takes it");
         pack.property(&Name::new(name).expect("a name"), b"x").expect("in order");

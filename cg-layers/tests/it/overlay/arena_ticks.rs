@@ -90,7 +90,7 @@ fn leases_end_unless_they_are_renewed_and_their_rows_go() {
 }
 
 #[test]
-fn an_arena_without_a_handle_is_reclaimed_when_nobody_resumed_it_for_a_while() {
+fn an_arena_without_a_handle_is_reclaimed_after_a_while_without_one() {
     let leave = |ticks| ArenaPolicy { end_after_ticks: None, reclaim_after_ticks: Some(ticks), ..POLICY };
     on_both(|base, ids, open| {
         let arenas = open();

@@ -64,7 +64,7 @@ fn moved<H: SegmentHome>(world: &SegmentedWorld<H>, ids: &Ids, n: u128) -> Overl
     overlay
 }
 
-/// Whoever reads after a crash, with or without the overlay, finds each value once.
+/// Each value is found once after a crash, with the overlay and without it.
 #[test]
 fn a_killed_merge_leaves_every_value_in_one_place() {
     let mut moved = Vec::new();

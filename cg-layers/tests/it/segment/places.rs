@@ -61,7 +61,7 @@ fn the_place_of_an_entity_stays_until_its_deletion_cannot_be_lost() {
     assert_sound(world.root());
 }
 
-/// Whoever puts or looks up a value waits for a part of them at most.
+/// A put or a look-up of a value waits for a part of them at most.
 #[test]
 fn places_of_what_was_deleted_are_deleted_in_parts() {
     let mut options = segments();

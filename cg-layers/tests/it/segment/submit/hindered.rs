@@ -237,7 +237,7 @@ fn a_segment_that_the_root_does_not_know_is_not_peeked_as_absent() {
     let root = World::builder().options(&options()).in_memory().expect("a root");
     let world = SegmentedWorld::begin(home, root, Some(16), &segments()).expect("begins");
     register(&world);
-    assert!(matches!(world.peek(at), Peek::NotLoaded), "nobody has looked");
+    assert!(matches!(world.peek(at), Peek::NotLoaded), "no call has looked");
     let error = world.load(at).expect_err("is not known");
     assert!(matches!(error.layer(), Some(SegmentError::NotKnown { .. })), "{error}");
     assert!(matches!(world.peek(at), Peek::NotLoaded));
