@@ -114,8 +114,8 @@ impl WorldBuilder<'_> {
     /// Makes the world of an [archive](Self::archive) in an engine without rows.
     ///
     /// It is the same world: opened for writing, it becomes one of a new incarnation. One pass over the stream, with memory
-    /// for its largest part twice and two parts of 4 MiB. Until the whole archive was read and found to be sound, the rows
-    /// open as no world. After an interruption the same call with the same archive goes on.
+    /// for its largest part twice, two parts of 4 MiB, and at the end the rows of `worldMeta`. Until the whole archive was
+    /// read and found to be sound, the rows open as no world. After an interruption the same call with the same archive goes on.
     ///
     /// # Errors
     /// [`ArchiveError::Fault`] and [`ArchiveError::NoWorld`] for a bad archive: the rows so far stay in the engine and are
