@@ -77,8 +77,8 @@ impl Known {
             "different" if !links(ours).any(|(_, target)| target.starts_with("decisions/")) => {
                 wrong.push("it is different, and no decision says why".to_owned());
             }
-            "works" | "different" | "not yet" => {}
-            _ => wrong.push(format!("{state:?} is no state: works, different, not yet")),
+            "works" | "different" => {}
+            _ => wrong.push(format!("{state:?} is no state: works, different")),
         }
         wrong
     }
@@ -250,12 +250,11 @@ mod tests {
             "[`on_both`](../a/tests/it.rs), [`TestIt`](../a/it_test.go), [`in_a_suite`](../a/it_test.go)";
         assert_eq!(wrong(&format!("| their `own` word | works | {ours} | {TEST}, {tests} |")), [""; 0]);
         assert_eq!(wrong(&format!("| a | different | so; [1](decisions/0001-why.md) | {TEST} |")), [""; 0]);
-        assert_eq!(wrong("| a | not yet | nothing of it | — |"), [""; 0]);
     }
 
     #[test]
     fn a_name_of_each_sort_that_is_not_there_is_named() {
-        let row = |ours: &str| format!("| a | not yet | {ours} | — |");
+        let row = |ours: &str| format!("| a | different | {ours}; [1](decisions/0001-why.md) | — |");
         let no_item = "is no public item in docs/api and no function of the C header";
         refused(&row("`World::lode`"), &format!("`World::lode` {no_item}"));
         refused(&row("`cg_columns_run`"), &format!("`cg_columns_run` {no_item}"));
@@ -286,14 +285,14 @@ mod tests {
     fn a_state_needs_what_it_claims() {
         refused("| a | works | b | — |", "it works, and no test shows it");
         refused(&format!("| a | different | b | {TEST} |"), "it is different, and no decision says why");
-        refused("| a | done | b | — |", "\"done\" is no state: works, different, not yet");
-        refused("| a | not yet | b |", "the row has 3 cells, and not 4");
+        refused("| a | done | b | — |", "\"done\" is no state: works, different");
+        refused("| a | works | b |", "the row has 3 cells, and not 4");
     }
 
     #[test]
     fn the_page_is_right() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
         let counts = check(root).expect("every name is there");
-        assert_eq!(counts.keys().collect::<Vec<_>>(), ["different", "not yet", "works"]);
+        assert_eq!(counts.keys().collect::<Vec<_>>(), ["different", "works"]);
     }
 }
