@@ -229,7 +229,7 @@ impl<H: SegmentHome> Borders<H> {
 }
 
 /// What is as durable as commits of a durability.
-const fn level_of(durability: Durability) -> Level {
+pub(super) const fn level_of(durability: Durability) -> Level {
     match durability {
         Durability::Safe => Level::Power,
         _ => Level::Process,

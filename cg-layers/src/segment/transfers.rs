@@ -2,7 +2,8 @@
 //!
 //! Steps, each committed before the next begins:
 //!
-//! 1. root: the transfer, and for each entity the segment that it enters
+//! 1. the segments that entities leave: what they accepted is made as durable as the steps that follow.
+//!    Root: the transfer, and for each entity the segment that it enters
 //! 2. the segments that entities enter: each entity is put, owned by its new chunk
 //! 3. the segments that they leave: each entity is deleted
 //! 4. root: the transfer is over
@@ -25,7 +26,7 @@ use cg_format::entity::{Entity, Owner};
 use cg_format::{ChunkSource as _, EntityId};
 use cg_store::error::ConflictKey;
 use cg_store::layer::kind::Entities;
-use cg_store::layer::{Check, Checked as _, values_of};
+use cg_store::layer::{Base as _, Check, Checked as _, values_of};
 use cg_store::{Durability, Error};
 
 use super::borders::Borders;
@@ -33,6 +34,7 @@ use super::error::{SegmentError, lost_segment};
 use super::history::{ToSet, crossed_of_root, crossed_of_segment};
 use super::home::SegmentHome;
 use super::open::OpenSegments;
+use super::places::level_of;
 use super::pos::SegmentPos;
 use super::root::Root;
 use super::rows::{entity_property, transfer_property};
@@ -118,6 +120,7 @@ impl<H: SegmentHome> Transfers<H> {
     }
 
     fn across(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        self.keep_left(transfers, level)?;
         self.begin(transfers, level)?;
         match self.arrive(transfers, level) {
             Ok(()) => {}
@@ -129,6 +132,16 @@ impl<H: SegmentHome> Transfers<H> {
         }
         self.leave(transfers, level)?;
         self.end(transfers, level)
+    }
+
+    /// Makes what the segments accepted that entities leave as durable as the transfer: an entity may carry a part of it away,
+    /// which a crash would otherwise put back.
+    fn keep_left(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        let left: BTreeSet<_> = transfers.iter().map(|transfer| transfer.from).collect();
+        for segment in left {
+            self.open.with_stored(segment, |world| world.keep_found(level_of(level)))?;
+        }
+        Ok(())
     }
 
     fn begin(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {

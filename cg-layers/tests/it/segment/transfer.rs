@@ -270,6 +270,36 @@ fn a_segment_that_cannot_be_written_keeps_what_it_accepted() {
     assert_eq!(block(&world, places[1]), Some(ids.glass), "was accepted");
 }
 
+/// What an entity took from its segment is lost by no crash once it has arrived elsewhere: it would be there twice.
+#[test]
+fn an_entity_arrives_only_after_what_its_segment_accepted_is_written() {
+    let home = Crashing::new();
+    let queued = WorldOptions { durability: Durability::Fast, ..options() };
+    let segments = SegmentOptions { world: queued, ..segments() };
+    let world = home.open_with(true, &segments);
+    let ids = register(&world);
+    let places = [0, 16].map(|x| ids.at(x, 0, 0));
+    for at in places {
+        save(&world, at, filled(world.root(), ids.stone));
+    }
+    put(&world, 1, ids.cow_in(places[0]));
+    world.flush().expect("writes");
+    // The segment accepts that the cow takes something, and cannot write it.
+    home.fuse.set(0);
+    save(&world, places[0], filled(world.root(), ids.glass));
+    while !home.fuse.is_burnt() {
+        std::thread::yield_now();
+    }
+    home.fuse.set(i64::MAX);
+    let crossed = world.transfer_entities([(uuid(1), ids.cow_in(places[1]))]);
+    assert!(matches!(crossed, Err(Error::Engine(_))), "{crossed:?}");
+    drop(world);
+
+    let world = home.open_with(false, &segments);
+    assert_eq!(block(&world, places[0]), Some(ids.stone), "was not written");
+    assert_eq!(whereabouts(&world, &places, uuid(1)), (vec![places[0]], vec![0]));
+}
+
 /// Damage of one entity on its way: all others arrive, and who asks for that one hears of the damage.
 #[test]
 fn a_damaged_entity_on_its_way_keeps_nothing_else_from_being_done() {
