@@ -3,7 +3,7 @@
 //! Every message is 17 bytes: a letter, a step and a commit. One that was cut off by the kill was not told.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cg_store::{CheckpointFiles, Durability, World};
@@ -117,7 +117,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     let until = orders.until.unwrap_or(u64::MAX);
     while index < until {
         if orders.settle && Some(index + 2) == orders.until {
-            std::thread::sleep(SETTLE);
+            settle(&orders.world)?;
         }
         let step = orders.step(index);
         tell(Message::Intent { step: index })?;
@@ -169,6 +169,19 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     // The parent holds the other end as long as it lives.
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
+}
+
+/// Waits until the floor was not raised for so long that the next synced step raises it. Until then the world may raise it to
+/// the steps before, at a moment of its own.
+fn settle(world: &Path) -> Result<(), Failure> {
+    let floor = world.join("db").join("DURABLE");
+    loop {
+        let idle = floor.metadata()?.modified()?.elapsed().unwrap_or_default();
+        if idle >= SETTLE {
+            return Ok(());
+        }
+        std::thread::sleep(SETTLE.saturating_sub(idle));
+    }
 }
 
 /// Resumes a world. What failed once may fail again: one call fails, and it may be one of these.
