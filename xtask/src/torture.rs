@@ -25,6 +25,8 @@ pub(crate) enum Torment {
     Segments,
     /// Kill -9 at each step of transactions in segments with an object, a record, a property and a chunk.
     Transactions,
+    /// Kill -9 a server of fifty players on a segmented world, beside one on a plain world.
+    Server,
     /// Cut the power: open what it may leave of what was recorded on a file system.
     Power,
     /// Cut the power of real file systems on a loop device.
@@ -89,6 +91,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
                 Torment::Promote => "promote",
                 Torment::Segments => "segments",
                 Torment::Transactions => "transactions",
+                Torment::Server => "server",
                 Torment::Power => "power",
                 Torment::Disks => "disks",
                 Torment::Calls => "calls",

@@ -107,6 +107,20 @@ fn a_killed_merge_into_segments_is_whole_when_it_is_called_again() {
 }
 
 #[test]
+fn a_killed_server_has_every_player_and_every_item_once() {
+    check(
+        &["--only", "server", "--ci"],
+        &[
+            "server: seed 20, 12 players in each of two worlds, 3 kills",
+            "server: every item and player is there once; at the end ",
+            "| segmented | ",
+            "| plain | ",
+            "server: control in two batches caught after ",
+        ],
+    );
+}
+
+#[test]
 fn a_killed_transaction_of_a_segment_is_there_wholly_or_not_at_all() {
     check(
         &["--only", "transactions", "--ci"],

@@ -25,6 +25,7 @@ mod reading;
 mod report;
 mod rng;
 mod segments;
+mod server;
 mod size;
 mod step;
 mod subject;
@@ -100,6 +101,8 @@ enum Torment {
     Segments,
     /// Kill -9 at each step of transactions in segments with an object, a record, a property and a chunk.
     Transactions,
+    /// Kill -9 a server of many players on a segmented world, beside one on a plain world.
+    Server,
     /// Cut the power: open what may be left of what was recorded on a file system.
     Power,
     /// Cut the power of real file systems on a loop device.
@@ -126,6 +129,9 @@ enum Role {
     /// Takes steps in a segmented world until it is killed.
     #[command(hide = true)]
     Transactor(transactor::Orders),
+    /// Plays until it is killed.
+    #[command(hide = true)]
+    Server(server::host::Orders),
     /// Opens a world and says what is wrong with it.
     #[command(hide = true)]
     Judge(power::judge::Orders),
@@ -142,6 +148,7 @@ fn main() -> ExitCode {
         Some(Role::Promoter(orders)) => promoter::run(orders),
         Some(Role::Merger(orders)) => merger::run(orders),
         Some(Role::Transactor(orders)) => transactor::run(orders),
+        Some(Role::Server(orders)) => server::host::run(orders),
         Some(Role::Judge(orders)) => power::judge::run(orders),
         Some(Role::Importer(orders)) => calls::importer::run(orders),
         None => torture(&args.torture),
@@ -187,6 +194,10 @@ fn torture(args: &Torture) -> Result<(), Failure> {
             Torment::Transactions => {
                 let steps = if args.ci { 40 } else { 200 };
                 transactions::run(seed, args.rounds.unwrap_or(if args.ci { 12 } else { 400 }), steps)
+            }
+            Torment::Server => {
+                let size = if args.ci { server::Size::CI } else { server::Size::WHOLE };
+                server::run(seed, args.rounds.unwrap_or(if args.ci { 3 } else { 60 }), size)
             }
             Torment::Power => {
                 let size = power::Size {
