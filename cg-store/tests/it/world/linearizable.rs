@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::long::size;
@@ -219,6 +219,9 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
         let (mut dice, mut calls, mut submitted) = (Dice(thread + 1), Vec::new(), Vec::new());
         start.wait();
         for step in 0..steps {
+            if step == steps / 2 {
+                wait_for_a_move(world);
+            }
             let token = thread * steps + step + 1;
             let with_token = || {
                 let mut chunk = filled(world, ids.air);
@@ -309,6 +312,14 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
         assert!(ended.iter().all(Result::is_ok));
     });
     history.into_inner().expect("no panic")
+}
+
+/// Where the machine is busy, chunks begin to go to other tiers late.
+fn wait_for_a_move(world: &World) {
+    let begun = Instant::now();
+    while world.metrics().stats.moves == 0 && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn submit(world: &World, chunks: impl Iterator<Item = (ChunkAt, Chunk)>) -> WriteTicket {
