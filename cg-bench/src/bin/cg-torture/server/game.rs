@@ -15,10 +15,10 @@ use crate::rng::Rng;
 pub(super) const FIELD_CHUNKS: i64 = 48;
 /// Items that a player begins with.
 const ITEMS: u32 = 8;
-/// Each so many chunks along an axis there is a chest, with a vault and ground around it.
+/// Chunks between two chests along an axis. Each has a vault and ground around it.
 const SPOT_CHUNKS: i64 = 4;
 const CHEST_CELL: LocalPos = LocalPos::new(0, 0, 0);
-/// A player walks a block in so many ticks, and does a deed, or turns, once in so many.
+/// Ticks in which a player walks a block, and, on average, ticks between two deeds and between two turns.
 const TICKS_A_BLOCK: u64 = 2;
 const TICKS_A_DEED: u64 = 20;
 const TICKS_A_TURN: u64 = 100;
@@ -199,7 +199,7 @@ impl Game {
         Ok(chunk_at(&self.ids, of.chunk()))
     }
 
-    /// The chunks that a player sees, and the place where he is in two seconds.
+    /// The chunks that a player sees, and the chunk that the player reaches in two seconds.
     pub(super) fn view_of(&self, player: u32) -> Result<(Vec<ChunkAt>, ChunkAt), Failure> {
         let of = self.players.get(&player).ok_or("no such player")?;
         let [x, z] = of.chunk();

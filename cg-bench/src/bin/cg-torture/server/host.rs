@@ -48,7 +48,7 @@ pub(super) enum Message {
     Kept { player: u32, deeds: u64 },
     /// A player went to another segment.
     Crossed,
-    /// A tick has waited so long for the store, and moved so many chunks between tiers.
+    /// How long a tick waited for the store, and how many chunks it moved between tiers.
     Tick { micros: u64, moved: u64 },
 }
 
