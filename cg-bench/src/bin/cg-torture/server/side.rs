@@ -57,6 +57,8 @@ fn options() -> WorldOptions {
         promote_after_ticks: 20,
         hysteresis_ticks: 0,
         gather_ticks: 0,
+        // Less than between players, so that chunks go to other tiers all the time.
+        near_distance_blocks: 32,
         ..TierPolicy::default()
     };
     WorldOptions { tiers, min_free_bytes: Some(0), ..WorldOptions::process() }
