@@ -15,7 +15,7 @@ use super::error::SyncError;
 use super::messages::{
     Answer, AreaReply, AskedArea, AskedCube, CubeReply, SyncReply, SyncRequest, decode_row, encode_row,
 };
-use super::place::{area_of, chunk_at, cube_of, dimension_of, meets, place_of};
+use super::place::{area_of, chunk_at, cube_of, dimension_of, meets, place_of, wrong};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, area_key};
 
 /// The state while a reply is applied to the cache.
@@ -138,7 +138,7 @@ impl Applying<'_, '_> {
         if !is_whole && !stored.as_ref().is_some_and(is_continued) {
             return Ok(());
         }
-        let mut listed = BTreeSet::new();
+        let (mut listed, mut unread) = (BTreeSet::new(), BTreeSet::new());
         for changed in cubes {
             let cube = cube_of(changed.cube)?;
             for (place, version) in &changed.chunks {
@@ -146,7 +146,9 @@ impl Applying<'_, '_> {
                 if !area.contains(at.pos) {
                     return Err(SyncError::NotTheReply);
                 }
-                listed.insert(at);
+                if !listed.insert(at) {
+                    return Err(wrong("an area lists a chunk twice").into());
+                }
                 match version {
                     Some(version) => self.changed(at, *version)?,
                     None => self.gone(at)?,
@@ -154,10 +156,14 @@ impl Applying<'_, '_> {
             }
         }
         for at in damaged {
-            self.applied.damaged.push(ChunkAt { dimension, pos: cube_of(*at)?.min_chunk() });
+            let cube = cube_of(*at)?;
+            if !meets(&area, cube) || !unread.insert(cube) {
+                return Err(wrong("an area lists a damaged cube twice, or one beside it").into());
+            }
+            self.applied.damaged.push(ChunkAt { dimension, pos: cube.min_chunk() });
         }
         let here = |(found, cube): &&(Dimension, ClusterPos)| {
-            *found == dimension && meets(&area, *cube) && !damaged.contains(&[cube.x(), cube.y(), cube.z()])
+            *found == dimension && meets(&area, *cube) && !unread.contains(cube)
         };
         for (_, cube) in cached.iter().filter(|_| *is_whole).filter(here) {
             let row = self.row(CubeKey::new(dimension, *cube))?;

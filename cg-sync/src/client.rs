@@ -18,7 +18,7 @@ use super::applying::{Applying, SyncOutcome};
 use super::error::{MessageError, SyncError};
 use super::messages::{
     AreaReply, AskedArea, AskedCube, AskedDimension, CubeReply, KnownServer, NewNames, SyncReply,
-    SyncRequest, decode_row, encode_row,
+    SyncRequest, count, decode_row, encode_row,
 };
 use super::place::{area_of, chunk_at, dimension_of, meets, place_of};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, POINT, Point, STALE, area_key, names_key};
@@ -215,8 +215,9 @@ impl SyncClient {
     /// commits like any other of the world.
     ///
     /// Replies to requests of this client may be applied in any order, and twice. State older than what is cached or
-    /// recorded changes nothing. The cost grows with the size of the changes and with the number of the server's
-    /// names. For an area with an unknown base it also reads the rows of all cached cubes.
+    /// recorded changes nothing. A reply of before the server changed its packs may be [`SyncError::Outdated`] after one of
+    /// later: ask again. The cost grows with the size of the changes and with the number of the server's names. For an area
+    /// with an unknown base it also reads the rows of all cached cubes.
     ///
     /// # Errors
     /// [`SyncError`]. Except for names, nothing was written.
@@ -232,23 +233,32 @@ impl SyncClient {
         if !is_late {
             next.newest = Point { opening: reply.opening, commit: reply.commit };
         }
-        let is_known = (reply.names.generation, reply.names.renames) == (next.generation, next.renames);
-        let known_names = if is_known { count(&next.names) } else { 0 };
-        self.check_names(known_names + reply.names.count())?;
-        let has_names = reply.names.fold_into(&mut next.names, (&mut next.generation, &mut next.renames))?;
-        let is_new_life = next.head.is_none();
+        let mut all = std::mem::take(&mut next.names);
+        let (mut generation, mut renames) = (next.generation, next.renames);
+        let is_other = (reply.names.generation, reply.names.renames) != (generation, renames);
+        self.check_names(if is_other { 0 } else { count(&all) } + reply.names.count())?;
+        let folded = reply.names.fold_into(&mut all, (&mut generation, &mut renames));
+        let is_needed = folded.map_err(|error| match error {
+            MessageError::NamesMissing if is_late => SyncError::Outdated,
+            error => error.into(),
+        })?;
+        // Names that others took the place of translate their own reply and are not kept.
+        let is_kept = !(is_other && is_late);
+        let has_names = is_needed && is_kept;
+        // The pages before these names are needed no more.
+        let begins_anew = next.head.is_none() || has_names && is_other;
         let page = state.head.map_or(0, |head| head.behind_page);
         let head = Head {
             uuid: reply.uuid,
             life: reply.life,
-            first_page: next.head.map_or(page, |head| head.first_page),
+            first_page: next.head.filter(|_| !begins_anew).map_or(page, |head| head.first_page),
             behind_page: page + u32::from(has_names),
         };
         next.head = Some(head);
-        let catalog = self.registered(&next.names)?;
+        let catalog = self.registered(&all)?;
         let named = reply.value_names.decode()?;
         let catalog = self.registered_of_values(catalog, &named, reply.value_names.count())?;
-        let remap = IdRemap::with_functions(&next.names, &catalog, Base::upgrades(&self.world))
+        let remap = IdRemap::with_functions(&all, &catalog, Base::upgrades(&self.world))
             .map_err(|_| MessageError::NamesMissing)?;
         let cached = self.cached_in(request, reply, &catalog)?;
         let told = self.told(request, reply, &catalog, &named)?;
@@ -260,7 +270,7 @@ impl SyncClient {
                 tx.put_object(POINT, encode_row(&next.newest))?;
             }
             for old in
-                state.head.iter().filter(|_| is_new_life).flat_map(|old| old.first_page..old.behind_page)
+                state.head.iter().filter(|_| begins_anew).flat_map(|old| old.first_page..old.behind_page)
             {
                 tx.delete_object(names_key(old))?;
             }
@@ -269,7 +279,7 @@ impl SyncClient {
             }
             let mut applying = Applying {
                 tx,
-                names: &next.names,
+                names: &all,
                 remap: &remap,
                 catalog: &catalog,
                 reply,
@@ -290,6 +300,11 @@ impl SyncClient {
             told.apply(tx, request, is_late, &mut applied)?;
             Ok::<_, SyncError>(applied)
         })?;
+        if is_kept {
+            next = State { generation, renames, names: all, ..next };
+        } else {
+            next.names = std::mem::take(&mut state.names);
+        }
         *state = next;
         Ok(applied.value)
     }
@@ -374,11 +389,6 @@ impl SyncClient {
         }
         Ok(cubes)
     }
-}
-
-/// The number of names.
-fn count(names: &Names) -> usize {
-    names.blocks.len() + names.components.len() + names.sides.len()
 }
 
 /// Checks that a reply answers a request of this session, and comes from the known server.

@@ -1,7 +1,7 @@
 //! Errors between a server and its caches.
 
 use cg_format::chunk::EditError;
-use cg_format::{ChunkAt, DecodeError};
+use cg_format::{ChunkAt, DecodeError, key};
 use cg_registry::ListKind;
 use cg_store::layer::values::ValueKind;
 use cg_store::{Error, ErrorKind};
@@ -63,7 +63,7 @@ pub enum MessageError {
     /// The request exceeds the server's limits.
     #[error("the message asks about {found} {what}, {limit} are allowed; ask in parts")]
     TooMany {
-        /// The exceeded limit: cubes or areas.
+        /// What there is too much of, as cubes or areas.
         what: &'static str,
         /// The number in the request.
         found: usize,
@@ -98,7 +98,8 @@ pub enum SyncError {
     /// The reply answers another request, or one of another client.
     #[error("the reply is not one to this request; apply each reply with the request that it answers")]
     NotTheReply,
-    /// The reply is of a history of the server's world that ended after the request was made.
+    /// The reply is of a history of the server's world that ended after the request was made, or continues names that others
+    /// took the place of since.
     #[error("the reply is older than what the cache knows of the server; ask again")]
     Outdated,
     /// The cache belongs to another world.
@@ -114,7 +115,7 @@ pub enum SyncError {
     Value {
         /// The kind of the value.
         kind: ValueKind,
-        /// Its key.
+        /// Its key; of a longer one the first 512 bytes.
         key: Vec<u8>,
         /// The fault.
         reason: String,
@@ -162,6 +163,11 @@ impl MessageError {
 }
 
 impl SyncError {
+    pub(crate) fn value(kind: ValueKind, key: &[u8], reason: impl Into<String>) -> Self {
+        let shown = &key[..key.len().min(key::OBJECT_MAX_LEN_BYTES)];
+        Self::Value { kind, key: shown.into(), reason: reason.into() }
+    }
+
     /// The kind of the error, by the action that the caller can take. See [`ErrorKind`].
     pub fn kind(&self) -> ErrorKind {
         match self {

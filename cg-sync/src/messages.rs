@@ -8,12 +8,14 @@
 //! | 6 | … | the fields |
 //!
 //! Fields are encoded by bincode 2 with integers of variable length. Texts and chunks are sequences of bytes. So
-//! decoding a forged length fails at the first absent byte, before memory is allocated for it.
+//! decoding a forged length fails at the first absent byte, before memory is allocated for it. What the parts of lists
+//! take in memory is limited. `docs/format/sync.md` has every field.
 //!
 //! **Invariant**: a message that uses an id of the server contains the id's name, or follows a message that did.
 //! Dimensions are always named.
 
 mod names;
+mod parts;
 mod values;
 
 use cg_registry::Name;
@@ -21,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
-pub(super) use names::{NewNames, name};
+pub(super) use names::{NewNames, count, name};
 pub(super) use values::{
     AskedBox, AskedValues, NamesOfValues, Position, Told, ValueNames, ValuesReply, kind_byte, kind_of,
 };
@@ -38,7 +40,9 @@ const ROW: [u8; 2] = [1, 0];
 
 /// The maximum length of a received message, by its kind. Servers and caches accept different lengths.
 ///
-/// Decoding allocates up to a hundred times the length of a message (one of empty parts), and at most 4 MiB more.
+/// A part of a message may be a byte long and take a hundred in memory. So a message whose parts take more than 16 times the
+/// limit of a request (at least 1 MiB), or six times that of a reply (at least 192 MiB), is refused while it is decoded. Lists
+/// that grow allocate as much again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncLimits {
     /// Bytes of a request. A client that asks about more sends several requests.
@@ -64,11 +68,16 @@ pub struct SyncRequest {
     pub(super) number: u64,
     pub(super) known: Option<KnownServer>,
     /// The dimensions. The numbers below are indexes into them.
+    #[serde(deserialize_with = "parts::list")]
     pub(super) dimensions: Vec<AskedDimension>,
+    #[serde(deserialize_with = "parts::list")]
     pub(super) cubes: Vec<AskedCube>,
+    #[serde(deserialize_with = "parts::list")]
     pub(super) areas: Vec<AskedArea>,
+    #[serde(deserialize_with = "parts::list")]
     pub(super) values: Vec<AskedValues>,
     /// The components that the client does not want in chunks.
+    #[serde(deserialize_with = "parts::list")]
     pub(super) without: Vec<Vec<u8>>,
     /// The client wants no more bytes of chunks and values in a reply.
     pub(super) max_bytes: Option<u64>,
@@ -78,6 +87,7 @@ pub struct SyncRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AskedDimension {
     pub(super) name: Vec<u8>,
+    #[serde(deserialize_with = "parts::list")]
     pub(super) aliases: Vec<Vec<u8>>,
 }
 
@@ -105,6 +115,7 @@ pub(super) struct AskedCube {
     /// Every version below was the newest at this commit, or is newer.
     pub(super) as_of: Option<u64>,
     /// Places in the cube, and the versions that the client has.
+    #[serde(deserialize_with = "parts::list")]
     pub(super) chunks: Vec<(u8, Option<u64>)>,
 }
 
@@ -133,12 +144,15 @@ pub struct SyncReply {
     pub(super) is_restart: bool,
     pub(super) names: NewNames,
     /// One per cube of the request, in the same order.
+    #[serde(deserialize_with = "parts::list")]
     pub(super) cubes: Vec<CubeReply>,
     /// One per area of the request, in the same order.
+    #[serde(deserialize_with = "parts::list")]
     pub(super) areas: Vec<AreaReply>,
     /// The names of ids in the values.
     pub(super) value_names: ValueNames,
     /// One per set of values of the request, in the same order.
+    #[serde(deserialize_with = "parts::list")]
     pub(super) values: Vec<ValuesReply>,
 }
 
@@ -147,7 +161,7 @@ pub(super) enum CubeReply {
     /// All chunks of the request are up to date.
     UpToDate,
     /// One answer per chunk of the request, in the same order.
-    Chunks(Vec<Answer>),
+    Chunks(#[serde(deserialize_with = "parts::list")] Vec<Answer>),
 }
 
 /// The answer about one chunk.
@@ -173,8 +187,10 @@ pub(super) enum AreaReply {
         /// All stored chunks are listed, because the client's base is unknown or older than the server's tombstone
         /// horizon. A chunk that is not listed does not exist.
         is_whole: bool,
+        #[serde(deserialize_with = "parts::list")]
         cubes: Vec<ChangedCube>,
         /// 4³ cubes that the server cannot read.
+        #[serde(deserialize_with = "parts::list")]
         damaged: Vec<[i64; 3]>,
     },
     /// More chunks changed than the server lists in one reply. Ask about smaller boxes.
@@ -185,6 +201,7 @@ pub(super) enum AreaReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChangedCube {
     pub(super) cube: [i64; 3],
+    #[serde(deserialize_with = "parts::list")]
     pub(super) chunks: Vec<(u8, Option<u64>)>,
 }
 
@@ -197,10 +214,11 @@ impl SyncRequest {
     /// Decodes a received request.
     ///
     /// # Errors
-    /// [`MessageError`] for a message of another version or kind, and for one that is too long, altered, or followed
-    /// by more bytes.
+    /// [`MessageError`] for a message of another version or kind, and for one that is too long, altered, followed by more bytes,
+    /// or of more parts than [`SyncLimits`] allows.
     pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
-        decode(REQUEST, bytes, limits.request_bytes)
+        let parts_bytes = limits.request_bytes.saturating_mul(16).max(1 << 20);
+        decode(REQUEST, bytes, limits.request_bytes, parts_bytes)
     }
 
     /// Asks for at most this many bytes of chunks and values in the reply, beside the server's own limit. The last one may
@@ -253,7 +271,8 @@ impl SyncReply {
     /// # Errors
     /// As [`SyncRequest::decode`].
     pub fn decode(bytes: &[u8], limits: SyncLimits) -> Result<Self, MessageError> {
-        decode(REPLY, bytes, limits.reply_bytes)
+        let parts_bytes = limits.reply_bytes.saturating_mul(6).max(192 << 20);
+        decode(REPLY, bytes, limits.reply_bytes, parts_bytes)
     }
 
     /// Whether the client's versions were treated as unknown, because they belong to another history of the server's
@@ -304,7 +323,12 @@ fn encode<T: Serialize>(kind: u8, message: &T) -> Vec<u8> {
     [&head[..], &checksum(head, &fields).to_le_bytes(), &fields].concat()
 }
 
-fn decode<T: DeserializeOwned>(kind: u8, bytes: &[u8], limit_bytes: usize) -> Result<T, MessageError> {
+fn decode<T: DeserializeOwned>(
+    kind: u8,
+    bytes: &[u8],
+    limit_bytes: usize,
+    parts_bytes: usize,
+) -> Result<T, MessageError> {
     let len_bytes = bytes.len();
     if len_bytes > limit_bytes {
         return Err(MessageError::TooLong { len_bytes, limit_bytes });
@@ -316,7 +340,7 @@ fn decode<T: DeserializeOwned>(kind: u8, bytes: &[u8], limit_bytes: usize) -> Re
     if stored != computed {
         return Err(MessageError::Checksum { stored, computed });
     }
-    decode_fields(fields)
+    parts::within(parts_bytes, || decode_fields(fields))
 }
 
 fn check_head([version, kind]: [u8; 2], expected: [u8; 2]) -> Result<(), MessageError> {
@@ -341,6 +365,7 @@ fn decode_fields<T: DeserializeOwned>(fields: &[u8]) -> Result<T, MessageError> 
     let (message, read) =
         bincode::serde::decode_from_slice(fields, bincode::config::standard()).map_err(|why| match why {
             bincode::error::DecodeError::UnexpectedEnd { .. } => MessageError::Ends,
+            bincode::error::DecodeError::OtherString(reason) => MessageError::Fields { reason },
             other => MessageError::Fields { reason: other.to_string() },
         })?;
     match fields.len() - read {

@@ -29,6 +29,8 @@ use super::messages::{
 };
 use super::place::{chunk_at, place_of, position, wrong};
 
+/// A request numbers its dimensions with a u16.
+const MAX_DIMENSIONS: usize = 1 << 16;
 /// The number of chunks read between two checks of the reply's size.
 const READ_AT_ONCE: usize = 256;
 
@@ -119,6 +121,7 @@ impl SyncServer {
     /// Refuses what asks for too much.
     fn check(&self, request: &SyncRequest) -> Result<(), SyncError> {
         for (what, found, limit) in [
+            ("dimensions", request.dimensions.len(), MAX_DIMENSIONS),
             ("cubes", request.cubes.len(), self.limits.asked_cubes),
             ("areas", request.areas.len(), self.limits.asked_areas),
             ("sets of values", request.values.len(), self.limits.asked_sets),

@@ -110,17 +110,18 @@ impl StoredSet {
     }
 }
 
-/// The prefix of the objects that a cache keeps for itself.
-const OWN: &[u8] = b"\0sync/";
 /// The first byte of a name that is the engine's own.
 const ENGINES: u8 = b':';
 
-/// Whether a value is one that a server sends: what a cache keeps of its server, and properties of the engine, are not.
+/// Whether a value is one that a server sends: objects of the store's own, as what a cache keeps of its
+/// server, and properties of the engine are not.
 pub(crate) fn is_sent(kind: ValueKind, key: &[u8]) -> bool {
     match kind {
-        ValueKind::Objects => !key.starts_with(OWN) && ObjectKey::new(key).is_ok(),
+        ValueKind::Objects => !key.starts_with(ObjectKey::STORES_OWN) && ObjectKey::new(key).is_ok(),
         // A property of no mod has a name without a colon.
-        ValueKind::Properties => key.first() != Some(&ENGINES) && key.contains(&b':'),
+        ValueKind::Properties => {
+            key.len() <= Name::MAX_LEN_BYTES && key.first() != Some(&ENGINES) && key.contains(&b':')
+        }
         ValueKind::Entities | ValueKind::Records => key.len() == 16,
     }
 }

@@ -1,7 +1,7 @@
 //! Laws for any bytes that are taken for a message between a server and a cache of it: what is read is written so that
 //! it is read again; a server answers any request or refuses it, and changes nothing; a cache that applies any reply
 //! has chunks where it asked for some, whole ones, values of the sets that it asked about, and few more names than the
-//! message has bytes.
+//! message has bytes; one that refuses it has what it had.
 
 use cg_format::{ChunkAt, ChunkBox, ChunkPos, LocalPos};
 use cg_registry::ListKind;
@@ -122,19 +122,30 @@ fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
     let dimension = own.registry().register_dimension("a:b").expect("a name");
     let at = |x| ChunkAt::new(dimension, ChunkPos::new(x, 0, 0).expect("inside the world"));
     let asked = [at(0), at(1)];
-    let request = match ask {
-        Ask::Nothing => cache.request(&[]),
-        Ask::Chunks => cache.request(&asked),
-        Ask::Area => cache.request_area(dimension, ChunkBox::new(at(0).pos, at(1).pos)),
-        Ask::Values => cache.request_values(&sets()),
+    let ask = || {
+        let request = match ask {
+            Ask::Nothing => cache.request(&[]),
+            Ask::Chunks => cache.request(&asked),
+            Ask::Area => cache.request_area(dimension, ChunkBox::new(at(0).pos, at(1).pos)),
+            Ask::Values => cache.request_values(&sets()),
+        };
+        let request = request.expect("asks").encode();
+        let request = SyncRequest::decode(&request, SyncLimits::default()).expect("just written");
+        // The number that the client gave is no secret: a hostile server echoes it.
+        let reply = echoed(reply, &request);
+        let kept = || (stored(own), cache.server());
+        let before = kept();
+        let applied = cache.apply(&request, &reply);
+        if let Err(error) = &applied {
+            let shown = error.to_string();
+            assert!(!shown.is_empty() && shown.len() < 1 << 12, "{} bytes", shown.len());
+            assert_eq!(kept(), before, "nothing of what was refused is kept: {shown}");
+        }
+        applied
     };
-    let (request, before) = (request.expect("asks").encode(), names(own));
-    let request = SyncRequest::decode(&request, SyncLimits::default()).expect("just written");
-    // The number that the client gave is no secret: a hostile server echoes it.
-    let reply = echoed(reply, &request);
-    match cache.apply(&request, &reply) {
-        Err(error) => {
-            assert!(!error.to_string().is_empty());
+    let before = names(own);
+    match ask() {
+        Err(_) => {
             assert_eq!(cache.server(), None, "nothing is remembered of what was refused");
             assert_eq!(own.objects().list(b"", None, 1).expect("lists").entries, []);
             assert!(asked.iter().all(|at| own.load(*at).expect("reads").is_none()));
@@ -164,6 +175,12 @@ fn applied(reply: &SyncReply, ask: Ask, len_bytes: usize) {
             }
             let again = SyncClient::open(own.clone()).expect("what is remembered is read");
             assert_eq!(again.server(), cache.server());
+            // Once more, to a cache that knows the server.
+            if ask().is_ok() {
+                only_asked_values(own);
+            }
+            assert_eq!(cache.server(), again.server());
+            SyncClient::open(own.clone()).expect("what is remembered is read");
         }
     }
     assert!(names(own) - before <= len_bytes, "a name takes more than a byte");

@@ -75,11 +75,7 @@ impl ValueSet {
 
 /// Refuses keys that were not asked for, and a listing that is in no order or passes its ends.
 pub(crate) fn check(set: &ValueSet, reply: &ValuesReply) -> Result<(), SyncError> {
-    let wrong = |key: &[u8], reason: &str| SyncError::Value {
-        kind: set.kind,
-        key: key.into(),
-        reason: reason.into(),
-    };
+    let wrong = |key: &[u8], reason: &str| SyncError::value(set.kind, key, reason);
     if let Some(Position::Changes { key: Some(key), .. } | Position::Listing { key, .. }) = &reply.next
         && key.len() > MAX_KEY_BYTES
     {
@@ -141,7 +137,7 @@ impl Incoming<'_> {
         bytes: &[u8],
         applied: &mut SyncOutcome,
     ) -> Result<(), SyncError> {
-        let wrong = |reason: String| SyncError::Value { kind, key: key.into(), reason };
+        let wrong = |reason: String| SyncError::value(kind, key, reason);
         let damaged = |problem: DecodeError| wrong(problem.to_string());
         match kind {
             ValueKind::Properties => {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use cg_format::{BlockId, ComponentId, ComponentShape, SideKind};
 use cg_registry::portable::{NamedBlock, NamedComponent, Names, Used};
 use cg_registry::schema::Field;
-use cg_registry::{Catalog, ComponentSpec, ListKind, Name};
+use cg_registry::{Catalog, ComponentSpec, ListKind, Name, NameError};
 use serde::{Deserialize, Serialize};
 
-use super::{KnownServer, ROW, check_head, decode_fields, encode_fields};
+use super::{KnownServer, ROW, check_head, decode_fields, encode_fields, parts};
 use crate::error::MessageError;
 
 /// As [`ROW`], of a page of names with aliases. Earlier drafts wrote pages without.
@@ -22,12 +22,16 @@ pub(crate) struct NewNames {
     pub(crate) first_block: u64,
     pub(crate) first_side: u64,
     /// The components of the blocks below.
+    #[serde(deserialize_with = "parts::list")]
     components: Vec<WireComponent>,
+    #[serde(deserialize_with = "parts::list")]
     blocks: Vec<WireBlock>,
+    #[serde(deserialize_with = "parts::list")]
     sides: Vec<Vec<u8>>,
     /// The number of the server's renames.
     pub(crate) renames: u64,
     /// The other names of the ids above, the newest first.
+    #[serde(deserialize_with = "parts::list")]
     aliases: Vec<WireAliases>,
 }
 
@@ -35,8 +39,12 @@ pub(crate) struct NewNames {
 pub(super) struct WireAliases {
     pub(super) list: ListKind,
     pub(super) id: u64,
+    #[serde(deserialize_with = "parts::list")]
     pub(super) names: Vec<Vec<u8>>,
 }
+
+/// The number of characters of a wrong name that an error shows.
+const SHOWN_CHARS: usize = 64;
 
 /// A page of names as earlier drafts stored it.
 #[derive(Deserialize)]
@@ -55,6 +63,7 @@ pub(super) struct WireComponent {
     name: Vec<u8>,
     width_bytes: Option<u32>,
     default_bytes: Vec<u8>,
+    #[serde(deserialize_with = "parts::list")]
     fields: Vec<(Vec<u8>, u32)>,
 }
 
@@ -62,6 +71,7 @@ pub(super) struct WireComponent {
 struct WireBlock {
     name: Vec<u8>,
     opaque: bool,
+    #[serde(deserialize_with = "parts::list")]
     components: Vec<u64>,
 }
 
@@ -125,25 +135,26 @@ impl NewNames {
     }
 
     /// The number of names.
-    pub(crate) const fn count(&self) -> usize {
-        self.components.len() + self.blocks.len() + self.sides.len() + self.aliases.len()
+    pub(crate) fn count(&self) -> usize {
+        let listed = self.components.len() + self.blocks.len() + self.sides.len();
+        listed + self.aliases.iter().map(WireAliases::count).sum::<usize>()
     }
 
-    /// Adds the names to the known ones. Returns whether that changes them; if not, nothing is added.
+    /// Adds the names to the known ones, or puts them in the place of these if they are of another generation or follow
+    /// renames. Returns whether the page of these names is needed to know all of them.
     pub(crate) fn fold_into(
         &self,
         names: &mut Names,
         (generation, renames): (&mut u32, &mut u64),
     ) -> Result<bool, MessageError> {
         let is_other = (self.generation, self.renames) != (*generation, *renames);
-        if is_other && self.first_block == 0 {
-            names.blocks.clear();
-            names.components.clear();
-            names.aliases.clear();
+        if is_other && (self.first_block, self.first_side) == (0, 0) {
+            *names = Names::default();
             (*generation, *renames) = (self.generation, self.renames);
         } else if is_other {
             return Err(MessageError::NamesMissing);
         }
+        let known_before = count(names);
         let (blocks, sides) = (names.blocks.len() as u64, names.sides.len() as u64);
         if self.first_block > blocks || self.first_side > sides {
             return Err(MessageError::NamesMissing);
@@ -173,8 +184,15 @@ impl NewNames {
             let all = all.iter().map(|alias| name(alias)).collect::<Result<Vec<_>, _>>()?;
             names.aliases.insert((*list, *id), Arc::from(all));
         }
-        Ok(is_other || names.blocks.len() as u64 > blocks || names.sides.len() as u64 > sides)
+        Ok(is_other || count(names) > known_before)
     }
+}
+
+/// The number of names, other names included.
+pub(crate) fn count(names: &Names) -> usize {
+    let listed = names.blocks.len() + names.components.len() + names.sides.len();
+    // An entry without names takes its place too.
+    listed + names.aliases.values().map(|names| names.len().max(1)).sum::<usize>()
 }
 
 fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
@@ -184,6 +202,11 @@ fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
 }
 
 impl WireAliases {
+    /// An entry without names takes its place too.
+    pub(super) fn count(&self) -> usize {
+        self.names.len().max(1)
+    }
+
     /// The other names of all ids.
     pub(super) fn all_of(names: &Names) -> Vec<Self> {
         let aliases = names.aliases.iter().map(|((list, id), all)| Self {
@@ -245,9 +268,15 @@ fn text(bytes: &[u8]) -> Result<&str, MessageError> {
     std::str::from_utf8(bytes).map_err(|_| MessageError::Fields { reason: "a text is no UTF-8".into() })
 }
 
-/// Decodes a received name.
+/// Decodes a received name. An error shows its beginning.
 pub(crate) fn name(bytes: &[u8]) -> Result<Name, MessageError> {
     let text = text(bytes)?;
-    Name::new(text)
-        .map_err(|why| MessageError::Fields { reason: format!("`{}`: {why}", text.escape_debug()) })
+    let (len_bytes, limit_bytes) = (text.len(), Name::MAX_LEN_BYTES);
+    let checked =
+        if len_bytes > limit_bytes { Err(NameError::TooLong { len_bytes }) } else { Name::new(text) };
+    checked.map_err(|why| {
+        let end = text.char_indices().nth(SHOWN_CHARS).map_or(len_bytes, |(end, _)| end);
+        let dots = if end < len_bytes { "..." } else { "" };
+        MessageError::Fields { reason: format!("`{}{dots}`: {why}", text[..end].escape_debug()) }
+    })
 }

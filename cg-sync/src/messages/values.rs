@@ -10,6 +10,7 @@ use cg_store::layer::values::ValueKind;
 use serde::{Deserialize, Serialize};
 
 use super::names::{WireAliases, WireComponent, name};
+use super::parts;
 use crate::error::MessageError;
 
 /// A set of values that a client keeps, and how far it knows them.
@@ -20,8 +21,10 @@ pub(crate) struct AskedValues {
     /// Of keys.
     pub(crate) prefix: Vec<u8>,
     /// The boxes in which the values are; everywhere if there are none. Of entities and records.
+    #[serde(deserialize_with = "parts::list")]
     pub(crate) areas: Vec<AskedBox>,
     /// Names of components that are left out of entities.
+    #[serde(deserialize_with = "parts::list")]
     pub(crate) without: Vec<Vec<u8>>,
     /// `None` if the client knows nothing.
     pub(crate) known: Option<Position>,
@@ -45,12 +48,23 @@ pub(crate) enum Position {
     Listing { since: u64, known: Option<u64>, key: Vec<u8> },
 }
 
+impl Position {
+    /// The newest commit that it names.
+    pub(crate) fn newest(&self) -> u64 {
+        match self {
+            Self::Changes { commit, .. } => *commit,
+            Self::Listing { since, known, .. } => known.map_or(*since, |known| known.max(*since)),
+        }
+    }
+}
+
 /// What is told of a set of values.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ValuesReply {
     /// The keys between which everything is told that there is: after the first, up to the second. `None` if changes are
     /// told instead.
     pub(crate) listed: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    #[serde(deserialize_with = "parts::list")]
     pub(crate) values: Vec<(Vec<u8>, Told)>,
     /// Where the client is then.
     pub(crate) next: Option<Position>,
@@ -76,9 +90,13 @@ pub(crate) enum Told {
 /// The names of the ids in the values of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct ValueNames {
+    #[serde(deserialize_with = "parts::list")]
     components: Vec<WireComponent>,
+    #[serde(deserialize_with = "parts::list")]
     entities: Vec<(u64, Vec<u8>)>,
+    #[serde(deserialize_with = "parts::list")]
     dimensions: Vec<(u64, Vec<u8>)>,
+    #[serde(deserialize_with = "parts::list")]
     aliases: Vec<WireAliases>,
 }
 
@@ -133,8 +151,9 @@ impl ValueNames {
         }
     }
 
-    pub(crate) const fn count(&self) -> usize {
-        self.components.len() + self.entities.len() + self.dimensions.len() + self.aliases.len()
+    pub(crate) fn count(&self) -> usize {
+        let listed = self.components.len() + self.entities.len() + self.dimensions.len();
+        listed + self.aliases.iter().map(WireAliases::count).sum::<usize>()
     }
 
     /// Decodes them.

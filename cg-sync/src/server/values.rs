@@ -71,7 +71,7 @@ impl Values<'_> {
         let newest = self.view.commit().get();
         let anew = |known| (newest, known, Vec::new());
         let (since, known, behind) = match known.filter(|_| self.is_known) {
-            Some(Position::Changes { commit, .. }) if commit > newest => {
+            Some(position) if position.newest() > newest => {
                 return Err(wrong("a position is after the newest commit").into());
             }
             Some(Position::Changes { commit, key: None }) if commit == newest => {
@@ -87,9 +87,7 @@ impl Values<'_> {
             }
             Some(Position::Listing { since, known, key }) if has(since) => (since, known, key),
             // A world without a log: what changed since the listing began is found by another one.
-            Some(Position::Listing { since, known, key }) if beginning.is_none() && since <= newest => {
-                (since, known, key)
-            }
+            Some(Position::Listing { since, known, key }) if beginning.is_none() => (since, known, key),
             Some(Position::Listing { known, .. }) => anew(known),
             None => anew(None),
         };
@@ -230,11 +228,17 @@ impl Values<'_> {
         let mut entity = upgrade_entity(self.view.catalog(), &self.upgrades, id, entity).ok()?;
         let position = entity.position;
         // A component is left out if each set that has the entity leaves it out: another one of the request may want it.
-        let sets =
-            || self.sets.iter().filter(|set| set.kind == ValueKind::Entities && set.contains(position));
-        for component in &set.without {
-            if sets().all(|set| set.without.contains(component)) {
-                entity.remove_component(*component);
+        if !set.without.is_empty() {
+            let sets: Vec<_> = self
+                .sets
+                .iter()
+                .filter(|set| set.kind == ValueKind::Entities && set.contains(position))
+                .collect();
+            let here: Vec<_> = entity.components().map(|(component, _)| component).collect();
+            for component in here {
+                if sets.iter().all(|set| set.without.contains(&component)) {
+                    entity.remove_component(component);
+                }
             }
         }
         self.used.dimensions.insert(entity.position.dimension());

@@ -2,7 +2,7 @@
 
 use cg_registry::{KeptComponents, STALE};
 use cg_store::prelude::*;
-use cg_sync::{SyncClient, SyncOutcome, SyncServer, SyncServerLimits};
+use cg_sync::{SyncClient, SyncError, SyncOutcome, SyncServer, SyncServerLimits};
 
 const BASE: &str = r#"{"pack":"base","version":"1","namespaces":["","g"],
     "blocks":[{"name":":air"},{"name":"g:stone"}],"dimensions":["g:over"]}"#;
@@ -132,4 +132,54 @@ fn a_renamed_entry_is_the_same_on_both_sides() {
     // One that has the old pack still.
     let old = World::builder().packs(&packs(V1_ORE)).in_memory().expect("the packs are accepted");
     check(&old, "mod:ore", "mod:inv");
+}
+
+#[test]
+fn names_of_before_a_change_of_packs_do_not_displace_those_after_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("server");
+    let server = World::builder().packs(&packs(V1_ORE)).create(&path).expect("the packs are accepted");
+    let ore = server.catalog().block_id("mod:ore").expect("offered");
+    let save = |server: &World, turn: u8| {
+        let catalog = server.catalog();
+        let bag = ["mod:inv", "mod:bag"].into_iter().find_map(|name| catalog.component_id(name));
+        let saved = server.transaction(|tx| {
+            let mut chunk = tx.new_chunk(ore)?;
+            let cell = CellLayer::base(LocalPos::new(1, 1, 1));
+            chunk.set_component(cell, bag.expect("offered"), &[turn]).expect("fits");
+            tx.save(below(server), chunk);
+            Ok::<_, Error>(())
+        });
+        saved.expect("is saved");
+    };
+    save(&server, 1);
+    let cache = World::builder().packs(&packs(V2_ORE)).in_memory().expect("the packs are accepted");
+    let client = SyncClient::open(cache.clone()).expect("opens");
+    let exchange = |server: &World| {
+        let request = client.request(&[below(&cache)]).expect("asks");
+        let reply = SyncServer::new(server.clone(), SyncServerLimits::default()).answer(&request);
+        (request, reply.expect("answers"))
+    };
+    let first = exchange(&server);
+    assert_eq!(client.apply(&first.0, &first.1).expect("applies").updated, 1);
+    save(&server, 2);
+    let overtaken = exchange(&server);
+    server.close().expect("closes");
+    drop(server);
+    let server = World::builder().packs(&packs(V2_ORE)).open(&path).expect("the packs are accepted");
+    save(&server, 3);
+    let second = exchange(&server);
+    assert_eq!(client.apply(&second.0, &second.1).expect("applies").updated, 1);
+    save(&server, 4);
+    let third = exchange(&server);
+    // All names of before: of use for its own chunks alone.
+    assert_eq!(client.apply(&first.0, &first.1).expect("applies").updated, 0);
+    // Some of before, without those that they follow.
+    let error = client.apply(&overtaken.0, &overtaken.1).expect_err("has too few names");
+    assert!(matches!(error, SyncError::Outdated), "{error}");
+    assert_eq!(client.apply(&third.0, &third.1).expect("applies").updated, 1);
+    let again = SyncClient::open(cache.clone()).expect("opens");
+    let request = again.request(&[below(&cache)]).expect("asks");
+    let reply = SyncServer::new(server.clone(), SyncServerLimits::default()).answer(&request);
+    assert_eq!(again.apply(&request, &reply.expect("answers")).expect("applies").up_to_date, 1);
 }

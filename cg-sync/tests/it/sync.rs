@@ -1,7 +1,9 @@
 //! A world as the cache of another: what is asked, what is answered, what is kept.
 
 mod cost;
+mod hostile;
 mod left_out;
+mod made;
 mod messages;
 mod order;
 mod overtaken;

@@ -1,16 +1,11 @@
 //! Messages that are none, or ask for more than is allowed.
 
+use super::made::sealed;
 use super::*;
-use cg_sync::{SYNC_VERSION, ValueKind, ValueSet};
+use cg_sync::{ValueKind, ValueSet};
 
 fn sum(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes)
-}
-
-/// The message of a kind that has these fields, whatever they say.
-fn sealed(kind: u8, fields: &[u8]) -> Vec<u8> {
-    let computed = sum(&[&[SYNC_VERSION, kind], fields].concat());
-    [&[SYNC_VERSION, kind][..], &computed.to_le_bytes(), fields].concat()
 }
 
 #[test]
