@@ -6,6 +6,10 @@ mod archives;
 mod atomic;
 mod cmd;
 mod copies;
+#[cfg(feature = "postgres")]
+#[allow(dead_code, unused_imports, unused_macros, reason = "the tests of each crate use a part of it")]
+#[path = "../../../testdata/fixture.rs"]
+mod fixture;
 #[path = "../../../testdata/held.rs"]
 #[expect(dead_code, reason = "the tests of cg-anvil compare more of it")]
 mod held;
@@ -18,6 +22,8 @@ mod maker;
 mod postgres;
 #[cfg(feature = "postgres")]
 mod postgres_segments;
+#[cfg(feature = "postgres")]
+mod postgres_sync;
 #[path = "../../../testdata/profile.rs"]
 mod profile;
 #[path = "../../../testdata/saves.rs"]

@@ -77,7 +77,7 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let at = [0, 1].map(|x| ChunkAt::new(dimension, pos(x)));
     let area = || cache.request_area(dimension, ChunkBox::new(pos(0), pos(1))).expect("asks");
     let answer = |request: &SyncRequest| {
-        crate::sync::answer(&server, request, &SyncServerLimits::default()).expect("answers")
+        crate::sync::support::answer(&server, request, &SyncServerLimits::default()).expect("answers")
     };
 
     let first = cache.request(&at).expect("asks");
@@ -86,7 +86,7 @@ fn the_inputs_for_messages_are_those_that_are_committed() {
     let came = answer(&first);
     cache.apply(&first, &came).expect("applies");
     let again = cache.request(&at).expect("asks");
-    let too_many = crate::sync::answer(
+    let too_many = crate::sync::support::answer(
         &server,
         &area(),
         &SyncServerLimits { listed_chunks: 0, ..SyncServerLimits::default() },

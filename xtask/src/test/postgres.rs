@@ -15,7 +15,8 @@ use crate::setup::{self, Environment, Major, Postgresql};
 
 /// The tool, and the parts of the names of its tests of addresses.
 const TOOL: &str = "cg-cli";
-const TOOL_TESTS: [&str; 4] = ["postgres::", "postgres_segments::", "place::", "addresses::"];
+const TOOL_TESTS: [&str; 5] =
+    ["postgres::", "postgres_segments::", "postgres_sync::", "place::", "addresses::"];
 
 /// What is compiled where the other tests were not, by one selection of packages: each alone would compile `ring`, tokio and the
 /// store with features of its own.
