@@ -5,6 +5,8 @@
 mod budget;
 #[path = "../src/pack.rs"]
 mod pack;
+#[path = "../src/parts.rs"]
+mod parts;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     budget::within(|| pack::check(bytes));

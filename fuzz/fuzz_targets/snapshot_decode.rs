@@ -3,6 +3,8 @@
 
 #[path = "../src/budget.rs"]
 mod budget;
+#[path = "../src/parts.rs"]
+mod parts;
 #[path = "../src/snapshot.rs"]
 mod snapshot;
 

@@ -6,11 +6,20 @@ use cg_format::codec::Codec;
 use cg_snapshot::SnapshotError;
 use cg_snapshot::pack::{PackReader, PackWriter, Part, explain};
 
-/// Reads bytes as a pack and says whether they are one.
+/// Reads bytes as a pack and says whether they are one. Those with wrong checksums are none, and what they would say with right
+/// ones keeps the same laws.
 ///
 /// # Panics
 /// If a law is broken.
 pub(crate) fn check(bytes: &[u8]) -> bool {
+    let is_one = check_sealed(bytes);
+    if let Some(sealed) = super::parts::sealed_pack(bytes) {
+        check_sealed(&sealed);
+    }
+    is_one
+}
+
+fn check_sealed(bytes: &[u8]) -> bool {
     let (_, explained) = explain(bytes, limits());
     let Ok(parts) = read(bytes) else {
         assert!(explained.is_err());

@@ -7,11 +7,20 @@ use cg_format::Limits;
 use cg_snapshot::Unverifiable;
 use cg_snapshot::file::{FileOptions, SnapshotFile, explain, read_info};
 
-/// Reads bytes as a snapshot and says whether they are one.
+/// Reads bytes as a snapshot and says whether they are one. Those with wrong checksums are none, and what they would say with right
+/// ones keeps the same laws.
 ///
 /// # Panics
 /// If a law is broken.
 pub(crate) fn check(bytes: &[u8]) -> bool {
+    let is_one = check_sealed(bytes);
+    if let Some(sealed) = super::parts::sealed_snapshot(bytes) {
+        check_sealed(&sealed);
+    }
+    is_one
+}
+
+fn check_sealed(bytes: &[u8]) -> bool {
     let limits = || Limits::new(8 << 20);
     let read = |unverifiable| SnapshotFile::open(Cursor::new(bytes), limits())?.load(unverifiable);
     let lossy = read(Unverifiable::Skip);

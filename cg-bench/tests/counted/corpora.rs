@@ -33,6 +33,8 @@ mod opacity;
 mod overlay;
 #[path = "../../../fuzz/src/pack.rs"]
 mod pack;
+#[path = "../../../fuzz/src/parts.rs"]
+mod parts;
 #[path = "../../../fuzz/src/record.rs"]
 mod record;
 #[path = "../../../fuzz/src/region.rs"]
