@@ -85,7 +85,8 @@ pub enum Operation {
         snapshot: Arc<Snapshot>,
         /// The options.
         options: RestoreOptions,
-        /// Whether the host computes the light of every changed chunk again, in a second pass after all blocks.
+        /// Whether the host computes the light of every changed chunk again, in a second pass after all blocks. A restore that
+        /// is cancelled or fails before that lights none: submit a [`Relight`](Self::Relight) of its region then.
         relight: bool,
     },
     /// Makes the host compute the light of every chunk of a region again.
