@@ -9,6 +9,7 @@ use cg_store::{Committed, Durability, Error, ErrorKind, Refused, World, WriteBat
 
 use super::borders::Borders;
 use super::home::SegmentHome;
+use super::placed_commit::with_places;
 use super::pos::SegmentPos;
 use super::reads::SegmentReads;
 
@@ -73,7 +74,7 @@ impl<H: SegmentHome> Borders<H> {
     ) -> Result<Committed<()>, Error> {
         let side_chunks = self.open().root().side_chunks();
         let elsewhere = |key: &ConflictKey| Ok(self.find_free(segment, key)?.deleted);
-        let (mut putting, mut deleted) = (None, Vec::new());
+        let (mut putting, mut deleted, mut places) = (None, Vec::new(), None);
         let committed = promised_transaction(world, Durability::Fast, |tx| {
             self.open().inside(|| batch::write_batch(batch, tx))?;
             let mut writes = batch::take_writes(tx);
@@ -81,12 +82,13 @@ impl<H: SegmentHome> Borders<H> {
             let mut reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere, has_dead };
             // Held until the segment has accepted it.
             (putting, deleted) = self.claim_written(&mut reads, &mut writes)?;
+            places = self.open().root().unsynced_places();
             replace_writes(reads.tx, writes);
             Ok::<_, Error>(())
         })?;
         drop(putting);
         gone.append(&mut deleted);
-        Ok(committed)
+        Ok(with_places(committed, places))
     }
 }
 

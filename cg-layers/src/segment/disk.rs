@@ -6,7 +6,7 @@ use std::{fs, io};
 
 use cg_registry::Catalog;
 use cg_store::error::Location;
-use cg_store::layer::{create_world, open_world};
+use cg_store::layer::{create_world, open_world, sync_parent};
 use cg_store::{Error, OpenError, World, WorldOptions};
 
 use super::home::SegmentHome;
@@ -54,7 +54,13 @@ impl SegmentHome for OnDisk {
         options: &WorldOptions,
     ) -> Result<World, Error> {
         self.remove(segment)?;
-        create_world(&self.path(segment), Catalog::clone(&names), options)
+        let all = self.dir.join("segments");
+        let is_first = !all.is_dir();
+        let world = create_world(&self.path(segment), Catalog::clone(&names), options)?;
+        if is_first {
+            sync_parent(&all)?;
+        }
+        Ok(world)
     }
 
     fn open(

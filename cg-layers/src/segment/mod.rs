@@ -59,6 +59,7 @@ mod pending;
 mod pins;
 mod place;
 mod placed;
+mod placed_commit;
 mod places;
 mod pos;
 mod putting;

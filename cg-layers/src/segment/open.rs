@@ -362,12 +362,12 @@ impl<H: SegmentHome> OpenSegments<H> {
         }
     }
 
+    /// Synced at every durability: what is durable in a segment is not found if the root does not know the segment.
     fn create(&self, segment: SegmentPos) -> Result<World, Error> {
-        let safe = self.root.level();
         if self.root.state(segment).is_none() && self.home.has(segment)? {
             return Err(self.not_known(segment));
         }
-        self.root.note(segment, Some(SegmentState::Creating), safe)?;
+        self.root.note(segment, Some(SegmentState::Creating), Durability::Safe)?;
         // Records have the same leaves in all worlds, whatever a host's options say later.
         let options =
             WorldOptions { records: Some(self.root.world().record_shape()), ..self.options.clone() };
@@ -375,11 +375,11 @@ impl<H: SegmentHome> OpenSegments<H> {
         let property = own_property()?;
         let mut bytes = self.root.world().identity().uuid.as_bytes().to_vec();
         segment.encode(&mut bytes);
-        promised_transaction(&world, safe, |tx| {
+        promised_transaction(&world, Durability::Safe, |tx| {
             tx.set_property(property, Some(bytes));
             Ok::<_, Error>(())
         })?;
-        self.root.note(segment, Some(SegmentState::There), safe)?;
+        self.root.note(segment, Some(SegmentState::There), Durability::Safe)?;
         Ok(world)
     }
 

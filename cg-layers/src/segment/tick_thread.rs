@@ -22,6 +22,9 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// nothing. Inside a closure of `transaction` or [`Segments::with`](crate::Segments::with), such a batch that was
     /// submitted meanwhile is not seen before the closure has ended.
     ///
+    /// The commit of such a batch is durable when its places are. Waiting for that syncs the root first, if it has places that
+    /// are not synced.
+    ///
     /// A segment is closed for lack of room only after all that it was given is accepted and synced. What still waits for
     /// it then opens it again. What waits takes at most [`queue_bytes`](cg_store::WorldOptions::queue_bytes) of memory for
     /// all segments that are not open; an open one has its own queue.

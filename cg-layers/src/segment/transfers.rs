@@ -151,7 +151,7 @@ impl<H: SegmentHome> Transfers<H> {
             values
                 .push((entity_property(transfer.id)?, Some(self.root().segment_of(transfer.to).to_bytes())));
         }
-        self.root().set(level, values)
+        self.root().set_places(level, values)
     }
 
     /// Puts entities into the segments that they enter. All of it is durable before [`leave`](Self::leave) begins.
@@ -227,7 +227,7 @@ impl<H: SegmentHome> Transfers<H> {
         let level = if transfers.iter().any(stays) { level } else { Durability::Process };
         let mut values = self.crossed_of(self.touched(transfers))?;
         values.push((transfer_property()?, self.still_stuck()));
-        self.root().set(level, values)
+        self.root().set(level, values).map(drop)
     }
 
     /// The record in the root after a transfer: earlier transfers that wait because of damage.
@@ -243,7 +243,7 @@ impl<H: SegmentHome> Transfers<H> {
         for transfer in transfers {
             values.push((entity_property(transfer.id)?, Some(transfer.from.to_bytes())));
         }
-        self.root().set(level, values)
+        self.root().set_places(level, values)
     }
 
     /// The properties of the root that say which transfers of segments it knows, after a transfer.

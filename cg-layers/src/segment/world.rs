@@ -83,6 +83,7 @@ impl SegmentedWorld<OnDisk> {
         cg_store::layer::claim(dir.as_ref())?;
         let home = OnDisk::new(dir.as_ref());
         let root = World::builder().packs(packs).options(&options.world).create(home.root_dir())?;
+        cg_store::layer::sync_parent(dir.as_ref())?;
         Self::begin(home, root, Some(options.side_chunks), options)
     }
 

@@ -2,6 +2,7 @@
 
 mod gated;
 mod hindered;
+mod power;
 mod refused;
 
 use std::sync::Arc;
