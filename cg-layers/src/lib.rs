@@ -28,7 +28,7 @@ pub use overlay::{
 pub use segment::{
     AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,
     SegmentTransaction, SegmentedMetrics, SegmentedObjects, SegmentedRecords, SegmentedWorld, Segments,
-    SegmentsPin,
+    SegmentsCompaction, SegmentsPin,
 };
 #[cfg(feature = "rocks")]
 pub use segment::{OnDisk, SegmentedReport};

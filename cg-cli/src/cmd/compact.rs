@@ -1,14 +1,17 @@
 //! `cg compact`: gives bytes of a world's files back.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
+use cg_layers::{SegmentOptions, SegmentedWorld};
 use cg_store::tiers::CompactReport;
 use cg_store::view::Area;
 use serde::Serialize;
 
 use crate::args::{AreaArg, DimensionArg, WrittenWorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
+use crate::place::Place;
 
 /// How often the progress is shown.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
@@ -18,9 +21,13 @@ const SHOW_EVERY: Duration = Duration::from_millis(200);
 /// First chunks move that are due by the world's own clock; `cg tiers demote` lets time pass. Then the files are rewritten, slice
 /// by slice, where there is something to gain. With --box only those files are rewritten that have chunks of the boxes. It may be
 /// killed at any moment: the world is sound, and another run goes on. JSON: `{"before_bytes","after_bytes","freed_bytes","slices",
-/// "warmed","cooled","shadows_dropped","tombstones_purged","deltas_folded","refused","skipped_low_disk"}`. Exit code 1 if a
-/// move was refused, or the disk had too little room to move or to rewrite something. Files of a kind of row that has a damaged
-/// one are left as they are, with a warning in the log alone: `cg verify` names the damage.
+/// "warmed","cooled","shadows_dropped","tombstones_purged","deltas_folded","refused","skipped_low_disk","skipped_damaged"}`.
+/// Exit code 1 if a move was refused, the disk had too little room to move or to rewrite something, or files were left as they are
+/// because one of their kind is damaged: `cg verify` names the damage.
+///
+/// Of a segmented world, which holds `root` and `segments`, all worlds are compacted, one after the other. JSON then has
+/// `"segments":N,"failed":[TEXT]` too: what could not be compacted, with exit code 1. --box is refused there:
+/// `WORLD/segments/D.X.Y.Z` is a world of its own.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -44,6 +51,16 @@ struct Report {
     deltas_folded: usize,
     refused: u64,
     skipped_low_disk: usize,
+    skipped_damaged: usize,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    segmented: Option<Segmented>,
+}
+
+/// What else there is to say of a segmented world.
+#[derive(Debug, Serialize)]
+struct Segmented {
+    segments: usize,
+    failed: Vec<String>,
 }
 
 impl From<CompactReport> for Report {
@@ -60,6 +77,8 @@ impl From<CompactReport> for Report {
             deltas_folded: done.deltas_folded,
             refused: done.moves.refused,
             skipped_low_disk: done.skipped_low_disk,
+            skipped_damaged: done.skipped_damaged,
+            segmented: None,
         }
     }
 }
@@ -69,6 +88,16 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let boxes = args.area.get()?;
     if args.dimension.is_given() && boxes.is_none() {
         return Err(Failure::usage("--dimension needs --box: without it the whole world is compacted"));
+    }
+    if let Place::Directory(path) = args.world.place()
+        && path.join("segments").is_dir()
+    {
+        if boxes.is_some() {
+            return Err(Failure::usage(
+                "--box is of a world that is not segmented; a segment of WORLD/segments is one",
+            ));
+        }
+        return run_segmented(args, path, out);
     }
     let world = args.world.open_for_writing(out)?;
     let area = match &boxes {
@@ -88,7 +117,39 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let report = Report::from(compaction.report());
     world.close()?;
     out.print(&report)?;
-    Ok(Outcome::good_if(report.refused == 0 && report.skipped_low_disk == 0))
+    Ok(Outcome::good_if(report.is_whole()))
+}
+
+fn run_segmented(args: &Args, path: &Path, out: &Output) -> Result<Outcome, Failure> {
+    let options = SegmentOptions { world: args.world.options(), ..SegmentOptions::default() };
+    let world = args.world.when_free(out, || SegmentedWorld::open(path, &[], &options))?;
+    let segments = world.segments().list();
+    let progress = out.progress("slices rewritten");
+    let mut compaction = world.segments().compaction(segments.iter().copied());
+    let mut failed = Vec::new();
+    loop {
+        let name = compaction.segment().map_or_else(|| "the root".to_owned(), |segment| segment.to_string());
+        // One step, of the world that has the name.
+        match compaction.run(Duration::ZERO) {
+            Ok(true) => progress.set_position(compaction.report().slices),
+            Ok(false) => break,
+            Err(error) => failed.push(format!("{name}: {error}")),
+        }
+    }
+    progress.finish_and_clear();
+    let mut report = Report::from(compaction.report());
+    report.segmented = Some(Segmented { segments: segments.len(), failed });
+    world.close()?;
+    out.print(&report)?;
+    Ok(Outcome::good_if(report.is_whole()))
+}
+
+impl Report {
+    /// Whether nothing was left out.
+    fn is_whole(&self) -> bool {
+        let failed = self.segmented.as_ref().map_or(0, |segmented| segmented.failed.len());
+        self.refused == 0 && self.skipped_low_disk == 0 && self.skipped_damaged == 0 && failed == 0
+    }
 }
 
 impl fmt::Display for Report {
@@ -115,6 +176,20 @@ impl fmt::Display for Report {
         }
         if self.skipped_low_disk > 0 {
             writeln!(f, "the disk has too little room to rewrite all files")?;
+        }
+        if self.skipped_damaged > 0 {
+            let kinds = if self.skipped_damaged == 1 { "kind" } else { "kinds" };
+            writeln!(
+                f,
+                "the files of {} {kinds} of row were left as they are, because one of them is damaged; `cg verify` tells which",
+                self.skipped_damaged
+            )?;
+        }
+        if let Some(Segmented { segments, failed }) = &self.segmented {
+            writeln!(f, "of the root and {}", counted(*segments as u64, "segment"))?;
+            for failed in failed {
+                writeln!(f, "not compacted: {failed}")?;
+            }
         }
         Ok(())
     }

@@ -34,7 +34,8 @@ pub(crate) struct List {
     world: SegmentedArg,
 }
 
-/// Rewrite one segment's files without what was overwritten or deleted. Writes.
+/// Rewrite one segment's files without what was overwritten or deleted. Writes. Exit code 1 if files were left as they are because
+/// one of their kind is damaged. `cg compact` compacts all segments, where there is something to gain.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compact {
     #[command(flatten)]
@@ -135,7 +136,10 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
             let world = args.world.open(out)?;
             let segment = args.segment.find(&world)?;
             world.segments().compact(segment)?;
-            done(&world, "compacted", segment, out)
+            let usage = world.segments().with(segment, cg_store::World::usage)?;
+            // What is damaged was left as it is.
+            let is_whole = !usage.families.iter().any(|held| held.is_held);
+            done(&world, "compacted", segment, out).map(|_| Outcome::good_if(is_whole))
         }
         Command::Delete(args) => {
             let world = args.world.open(out)?;

@@ -37,6 +37,7 @@ mod borders;
 #[cfg(feature = "rocks")]
 mod checkpoint;
 mod checks;
+mod compaction;
 mod departures;
 #[cfg(feature = "rocks")]
 mod disk;
@@ -89,6 +90,7 @@ mod world;
 mod written;
 
 pub use accept::AcceptedSegments;
+pub use compaction::SegmentsCompaction;
 #[cfg(feature = "rocks")]
 pub use disk::OnDisk;
 pub use error::{MergedInPart, SegmentError};

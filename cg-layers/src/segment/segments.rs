@@ -59,6 +59,11 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         self.parts.root.segments(SegmentState::There)
     }
 
+    /// The segments that are open, ascending, and those that are being opened or closed.
+    pub fn list_open(&self) -> Vec<SegmentPos> {
+        self.parts.open.list()
+    }
+
     /// How many segments are open.
     pub fn open_count(&self) -> usize {
         self.parts.open.count()
@@ -90,6 +95,21 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         open.with_there(segment, |world| open.inside(|| show(world)))
     }
 
+    /// As [`with`](Self::with); `false` if the segment is not stored.
+    pub(super) fn with_if_stored(
+        self,
+        segment: SegmentPos,
+        show: impl FnOnce(&World) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        self.parts.submissions.apply(segment)?;
+        let open = &self.parts.open;
+        Ok(open.with_stored(segment, |world| open.inside(|| show(world)))?.unwrap_or(false))
+    }
+
+    pub(super) fn root(self) -> &'w World {
+        self.parts.root.world()
+    }
+
     /// Opens the stored segments of chunks in the background.
     pub fn open_ahead(&self, at: &[ChunkAt]) {
         let segments: BTreeSet<_> = at.iter().map(|at| self.parts.root.segment_of(*at)).collect();
@@ -117,7 +137,11 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         pin
     }
 
-    /// Rewrites a segment's files without overwritten and deleted rows. May take minutes; reads and writes continue.
+    /// Rewrites a segment's files without overwritten and deleted rows, also where little is to be gained. May take minutes;
+    /// reads and writes continue. [`compaction`](Self::compaction) works within budgets and says what it gave back.
+    ///
+    /// Kinds of row with a damaged file are left as they are: see
+    /// [`FamilyUsage::is_held`](cg_store::engine::FamilyUsage::is_held).
     ///
     /// # Errors
     /// [`SegmentError::Missing`](crate::SegmentError::Missing), and the errors of the engine.

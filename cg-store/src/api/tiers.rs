@@ -76,7 +76,8 @@ impl<'w> Tiers<'w> {
     /// A slice is a file of about 64 MiB, or several small ones, with the files above it and large values of which a
     /// sixteenth is garbage: a second of work at most for chunks, longer for clusters, by the engine's own threads. Reads
     /// and commits continue; a tick may wait five milliseconds. Where commits are refused for want of room, only kinds of row
-    /// are rewritten that fit twice into what is free. Over a network it does nothing, as a server compacts by itself.
+    /// are rewritten that fit twice into what is free. Kinds of row with a damaged file are left as they are, and
+    /// [counted](crate::tiers::CompactReport::skipped_damaged). Over a network it does nothing, as a server compacts by itself.
     ///
     /// ```
     /// use std::time::Duration;

@@ -28,6 +28,7 @@ pub use crate::kinds::entity::upgrade as upgrade_entity;
 pub use crate::kinds::kind;
 pub use crate::kinds::object::{ObjectWrite, behind_all, range};
 pub use crate::kinds::record::{decode as decode_record, leaf_of, scan_area};
+pub use crate::maintain::tick::CompactionSteps;
 pub use crate::read::cache::Stored;
 pub use crate::read::chunk::decode::decode;
 pub use crate::read::delta::worth_a_delta;
@@ -54,6 +55,7 @@ use crate::engine::{Access, RocksEngine, RocksOptions};
 use crate::engine::{CommitSeq, Engine, EngineError};
 use crate::kinds::object::{Object, StoredObject};
 use crate::maintain::tick::TickReport;
+use crate::read::chunk::Area;
 use crate::storage::error::Error;
 #[cfg(feature = "rocks")]
 use crate::storage::error::OpenError;
@@ -302,6 +304,22 @@ pub fn note_tick(world: &World, now: GameTick, players: &[PlayerAt]) -> GameTick
 /// As [`World::tick`].
 pub fn work_tick(world: &World, players: &[PlayerAt], budget: Duration) -> Result<Option<TickReport>, Error> {
     world.rooms().maintain.work_tick(players, budget)
+}
+
+/// Begins a compaction of a world, which is run by [`run_compaction`]. It keeps the world neither open nor borrowed.
+///
+/// # Errors
+/// As [`Tiers::compaction`](crate::tiers::Tiers::compaction).
+pub fn begin_compaction(world: &World, area: Area<'_>) -> Result<CompactionSteps, Error> {
+    world.applied()?.maintain.compaction_steps(area)
+}
+
+/// Runs a compaction of a world for about as long as the budget. Returns whether something is left.
+///
+/// # Errors
+/// As [`Compaction::run`](crate::tiers::Compaction::run).
+pub fn run_compaction(world: &World, steps: &mut CompactionSteps, budget: Duration) -> Result<bool, Error> {
+    steps.run(&world.applied()?.maintain, budget)
 }
 
 /// The report of a tick that has done nothing and knows of nothing, to which the reports of several worlds are added.

@@ -18,7 +18,7 @@ use crate::maintain::tiering::{Due, Gathered, Work};
 use crate::rt::lock_order::{Mutex, rank};
 use crate::rt::stats::Counters;
 use crate::storage::error::Error;
-pub use compaction::{CompactReport, Compaction};
+pub use compaction::{CompactReport, Compaction, CompactionSteps};
 pub use report::TickReport;
 
 /// Heat is written once in this number of ticks.

@@ -39,8 +39,9 @@ fn bytes_are_given_back_and_the_content_stays() {
         "deltas_folded",
         "refused",
         "skipped_low_disk",
+        "skipped_damaged",
     ];
-    assert_eq!(names.map(number), [0; 7]);
+    assert_eq!(names.map(number), [0; 8]);
     assert_eq!(sample.cg("hash", &[]).good(), hash);
     assert_eq!(sample.cg("verify", &[]).code, 0);
 }
@@ -59,6 +60,21 @@ fn an_area_is_compacted_without_what_is_elsewhere() {
         (said.code, said.err.as_str()),
         (2, "cg: --dimension needs --box: without it the whole world is compacted\n")
     );
+}
+
+#[test]
+fn files_that_are_left_because_of_damage_are_told() {
+    let sample = Sample::new();
+    overwrite(&sample);
+    std::fs::write(sample.path().join("db/DAMAGED"), "object damaged in 000011.sst\n").expect("writes");
+    let said = sample.cg("compact", &["--json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert_eq!(said.json()["skipped_damaged"], 1);
+    let said = sample.cg("compact", &[]);
+    let told = "the files of 1 kind of row were left as they are, because one of them is damaged; `cg verify` tells which\n";
+    assert!(said.code == 1 && said.out.ends_with(told), "{said:?}");
+    let area = ["--dim", "moon", "--box", "0", "0", "0", "15", "15", "15"];
+    assert_eq!(sample.cg("compact", &area).code, 0, "nothing of the area is left");
 }
 
 #[test]

@@ -61,6 +61,45 @@ fn segments_are_listed_compacted_and_deleted() {
     );
 }
 
+#[test]
+fn all_worlds_of_a_segmented_one_are_compacted() {
+    let dir = sample();
+    let world = dir.path().join("world");
+    for round in 1..=3_u8 {
+        let open = SegmentedWorld::open(&world, &[], &SegmentOptions::default()).expect("opens");
+        let at = ChunkAt::new(Dimension::new(0), ChunkPos::constant(0, 0, 0));
+        let mut state = u32::from(round);
+        let bytes = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        });
+        let bytes: Vec<u8> = bytes.take(100_000).collect();
+        open.transaction(at, |tx| tx.put_object("large", bytes)).expect("puts");
+        open.close().expect("closes");
+    }
+    let compact = |more: &[&'static str]| run(&[&["compact", text(&world)], more].concat());
+    let said = compact(&["--json"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    let report = said.json();
+    assert!(report["freed_bytes"].as_u64().expect("a number") > 150_000, "{report}");
+    assert_eq!((&report["segments"], &report["failed"]), (&3.into(), &serde_json::json!([])));
+    assert!(compact(&[]).good().ends_with("of the root and 3 segments\n"));
+    let refused = compact(&["--dim", "game:overworld", "--box", "0", "0", "0", "1", "1", "1"]);
+    let expected = "cg: --box is of a world that is not segmented; a segment of WORLD/segments is one\n";
+    assert_eq!((refused.code, refused.err.as_str()), (2, expected));
+
+    std::fs::write(world.join("segments/0.0.0.0/db/DAMAGED"), "object damaged in 000011.sst\n")
+        .expect("writes");
+    assert_eq!(compact(&["--json"]).json()["skipped_damaged"], 1);
+    let said = run(&["segments", "compact", text(&world), "--segment", "0", "0", "0"]);
+    assert_eq!((said.code, said.out.as_str()), (1, "segment 0 0 0 of game:overworld compacted\n"));
+    std::fs::remove_dir_all(world.join("segments/0.3.0.0")).expect("removes");
+    let said = compact(&["--json"]);
+    assert_eq!(said.code, 1);
+    let failed = said.json()["failed"][0].to_string();
+    assert!(failed.starts_with("\"segment 3 0 0 of dimension 0: "), "{failed}");
+}
+
 /// The segmented world, and one entity in it that is in the segment at 0.
 fn with_a_cow() -> (TempDir, EntityId) {
     let dir = sample();

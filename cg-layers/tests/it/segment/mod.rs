@@ -1,6 +1,7 @@
 //! Segmented worlds, in memory and on disk.
 
 mod arenas;
+mod compaction;
 mod copies;
 mod history;
 mod meanwhile;

@@ -1,11 +1,11 @@
 //! Compaction of a running world: due work first, then the engine's files, slice by slice.
 
-use std::ops::Bound;
+use std::ops::{AddAssign, Bound};
 use std::time::{Duration, Instant};
 
 use super::TickReport;
 use super::cover::{FamilyKeys, families_of};
-use crate::engine::{EngineError, KeyRange};
+use crate::engine::{EngineError, Family, FamilyUsage, KeyRange};
 use crate::maintain::state::MaintainState;
 use crate::maintain::tiering::MoveCounts;
 use crate::read::chunk::Area;
@@ -33,6 +33,9 @@ pub struct CompactReport {
     /// The kinds of row whose files were left as they are, because the disk has too little room to rewrite them. If it has
     /// too little to move chunks, that counts as one more.
     pub skipped_low_disk: usize,
+    /// The kinds of row whose files were left as they are, because one of them is damaged: see
+    /// [`FamilyUsage::is_held`](crate::engine::FamilyUsage::is_held).
+    pub skipped_damaged: usize,
 }
 
 impl CompactReport {
@@ -42,14 +45,35 @@ impl CompactReport {
     }
 }
 
+/// The sum over several worlds.
+impl AddAssign for CompactReport {
+    fn add_assign(&mut self, other: Self) {
+        let Self { before_bytes, after_bytes, moves, deltas_folded, slices, .. } = other;
+        self.before_bytes += before_bytes;
+        self.after_bytes += after_bytes;
+        self.moves += moves;
+        self.deltas_folded += deltas_folded;
+        self.slices += slices;
+        self.skipped_low_disk += other.skipped_low_disk;
+        self.skipped_damaged += other.skipped_damaged;
+    }
+}
+
 /// A compaction in progress; see [`Tiers::compaction`](crate::tiers::Tiers::compaction).
 #[derive(Debug)]
 #[must_use = "nothing is compacted until it is run"]
 pub struct Compaction<'w> {
     world: &'w MaintainState,
+    steps: CompactionSteps,
+}
+
+/// How far a compaction has come. It keeps no world open.
+#[derive(Debug)]
+pub struct CompactionSteps {
     stage: Stage,
     /// The families that are left, the next one first.
     families: std::vec::IntoIter<FamilyKeys>,
+    begun: Vec<Family>,
     report: CompactReport,
 }
 
@@ -78,14 +102,26 @@ impl Compaction<'_> {
     /// # Errors
     /// Those of the engine. What was compacted by then is compacted, and another call goes on.
     pub fn run(&mut self, budget: Duration) -> Result<bool, Error> {
+        self.steps.run(self.world, budget)
+    }
+
+    /// What was done so far.
+    pub const fn report(&self) -> CompactReport {
+        self.steps.report
+    }
+}
+
+impl CompactionSteps {
+    /// See [`Compaction::run`].
+    pub(crate) fn run(&mut self, world: &MaintainState, budget: Duration) -> Result<bool, Error> {
         let deadline = Instant::now().checked_add(budget);
         let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         loop {
-            self.world.shared.check_open()?;
-            self.step()?;
+            world.shared.check_open()?;
+            self.step(world)?;
             let is_done = matches!(self.stage, Stage::Done);
             if is_done || is_over() {
-                self.report.after_bytes = self.world.file_bytes()?;
+                self.report.after_bytes = world.file_bytes()?;
                 return Ok(!is_done);
             }
         }
@@ -96,10 +132,10 @@ impl Compaction<'_> {
         self.report
     }
 
-    fn step(&mut self) -> Result<(), Error> {
+    fn step(&mut self, world: &MaintainState) -> Result<(), Error> {
         match &mut self.stage {
             Stage::DueWork => {
-                let ticked = self.world.work_due(Instant::now() + WORK_AT_ONCE)?;
+                let ticked = world.work_due(Instant::now() + WORK_AT_ONCE)?;
                 self.report.moves += ticked.moves;
                 self.report.deltas_folded += ticked.deltas_folded;
                 self.report.skipped_low_disk += usize::from(ticked.skipped_low_disk);
@@ -111,16 +147,23 @@ impl Compaction<'_> {
             }
             Stage::Flush => {
                 // What a buffer holds is in no file, and the log still has what was deleted.
-                self.world.shared.engine()?.flush()?;
+                world.shared.engine()?.flush()?;
                 self.stage = Stage::NextFamily;
             }
             Stage::NextFamily => {
-                self.stage =
-                    self.families.next().map_or(Stage::Done, |keys| Stage::Family { keys, done_to: None });
+                self.stage = if let Some(keys) = self.families.next() {
+                    self.begun.push(keys.family);
+                    Stage::Family { keys, done_to: None }
+                } else {
+                    let families = world.shared.engine()?.usage()?.families;
+                    let is_left = |held: &&FamilyUsage| held.is_held && self.begun.contains(&held.family);
+                    self.report.skipped_damaged = families.iter().filter(is_left).count();
+                    Stage::Done
+                };
             }
             Stage::Family { keys, done_to } => {
-                let compacted = if self.world.has_room_to_compact(keys.family)? {
-                    self.world.compact_slice(keys, done_to.as_deref())?
+                let compacted = if world.has_room_to_compact(keys.family)? {
+                    world.compact_slice(keys, done_to.as_deref())?
                 } else {
                     self.report.skipped_low_disk += 1;
                     None
@@ -140,6 +183,11 @@ impl Compaction<'_> {
 impl MaintainState {
     /// See [`Tiers::compaction`](crate::tiers::Tiers::compaction).
     pub(crate) fn compaction(&self, area: Area<'_>) -> Result<Compaction<'_>, Error> {
+        Ok(Compaction { world: self, steps: self.compaction_steps(area)? })
+    }
+
+    /// As [`compaction`](Self::compaction), without the world.
+    pub(crate) fn compaction_steps(&self, area: Area<'_>) -> Result<CompactionSteps, Error> {
         self.shared.check_open()?;
         if self.shared.engine()?.caps().read_only {
             return Err(EngineError::OpenedReadOnly.into());
@@ -148,7 +196,7 @@ impl MaintainState {
         let stage = if self.is_over_network { Stage::Done } else { Stage::DueWork };
         let bytes = self.file_bytes()?;
         let report = CompactReport { before_bytes: bytes, after_bytes: bytes, ..CompactReport::default() };
-        Ok(Compaction { world: self, stage, families: families_of(area).into_iter(), report })
+        Ok(CompactionSteps { stage, families: families_of(area).into_iter(), begun: Vec::new(), report })
     }
 
     /// Does a part of what a tick would do now.
