@@ -27,6 +27,8 @@ pub(crate) enum Torment {
     Transactions,
     /// Kill -9 a server of fifty players on a segmented world, beside one on a plain world.
     Server,
+    /// Kill -9 at each step of compactions, archives and restores.
+    Upkeep,
     /// Cut the power: open what it may leave of what was recorded on a file system.
     Power,
     /// Cut the power of real file systems on a loop device.
@@ -92,6 +94,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Result<()> {
                 Torment::Segments => "segments",
                 Torment::Transactions => "transactions",
                 Torment::Server => "server",
+                Torment::Upkeep => "upkeep",
                 Torment::Power => "power",
                 Torment::Disks => "disks",
                 Torment::Calls => "calls",

@@ -121,6 +121,25 @@ fn a_killed_server_has_every_player_and_every_item_once() {
 }
 
 #[test]
+fn killed_compactions_archives_and_restores_lose_nothing_and_go_on() {
+    check(
+        &["--only", "upkeep", "--ci"],
+        &[
+            "upkeep: compact in ",
+            "upkeep: control of compact caught after ",
+            "upkeep: compact-segments in ",
+            "upkeep: control of compact-segments caught after ",
+            "upkeep: archive in ",
+            "upkeep: control of archive caught after ",
+            "the archive is cut off",
+            "upkeep: restore in ",
+            "upkeep: control of restore caught after ",
+            "none lost",
+        ],
+    );
+}
+
+#[test]
 fn a_killed_transaction_of_a_segment_is_there_wholly_or_not_at_all() {
     check(
         &["--only", "transactions", "--ci"],

@@ -12,6 +12,7 @@ mod failure;
 mod filling;
 mod flip;
 mod image;
+mod keeper;
 mod kill;
 mod kind;
 mod merger;
@@ -32,6 +33,7 @@ mod subject;
 mod telling;
 mod transactions;
 mod transactor;
+mod upkeep;
 mod verdict;
 mod worker;
 
@@ -103,6 +105,8 @@ enum Torment {
     Transactions,
     /// Kill -9 a server of many players on a segmented world, beside one on a plain world.
     Server,
+    /// Kill -9 at each step of compactions, archives and restores.
+    Upkeep,
     /// Cut the power: open what may be left of what was recorded on a file system.
     Power,
     /// Cut the power of real file systems on a loop device.
@@ -132,6 +136,9 @@ enum Role {
     /// Plays until it is killed.
     #[command(hide = true)]
     Server(server::host::Orders),
+    /// Compacts, archives or restores until it is killed.
+    #[command(hide = true)]
+    Keeper(keeper::Orders),
     /// Opens a world and says what is wrong with it.
     #[command(hide = true)]
     Judge(power::judge::Orders),
@@ -149,6 +156,7 @@ fn main() -> ExitCode {
         Some(Role::Merger(orders)) => merger::run(orders),
         Some(Role::Transactor(orders)) => transactor::run(orders),
         Some(Role::Server(orders)) => server::host::run(orders),
+        Some(Role::Keeper(orders)) => keeper::run(orders),
         Some(Role::Judge(orders)) => power::judge::run(orders),
         Some(Role::Importer(orders)) => calls::importer::run(orders),
         None => torture(&args.torture),
@@ -199,6 +207,7 @@ fn torture(args: &Torture) -> Result<(), Failure> {
                 let size = if args.ci { server::Size::CI } else { server::Size::WHOLE };
                 server::run(seed, args.rounds.unwrap_or(if args.ci { 3 } else { 60 }), size)
             }
+            Torment::Upkeep => upkeep::run(seed, args.rounds.unwrap_or(if args.ci { 5 } else { 60 })),
             Torment::Power => {
                 let size = power::Size {
                     images: args.rounds.or((!args.ci).then_some(1000)),
