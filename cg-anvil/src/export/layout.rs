@@ -33,6 +33,8 @@ pub struct Layouts<'a> {
     world: &'a World,
     /// The layout in which the game of the stored `level.dat` looks, if there is one.
     looks: Option<Layout>,
+    /// Whether the world holds files that only saves of the newer layout have.
+    has_files_of_26: bool,
     level: Option<Level>,
     digest: Option<LevelDigest>,
 }
@@ -55,14 +57,14 @@ impl<'a> Layouts<'a> {
     /// If the engine fails.
     pub fn read(world: &'a World) -> Result<Self, Error> {
         let StoredLevel { bytes, level } = StoredLevel::read(world)?;
-        let files_of_26 = has_files_of_26(world)?;
+        let has_files_of_26 = has_files_of_26(world)?;
         let looks = match &level {
-            Some(level) => Some(Layout::of_level(level, files_of_26)),
+            Some(level) => Some(Layout::of_level(level, has_files_of_26)),
             // There is one, which cannot be read.
-            None if bytes.is_some() => Some(if files_of_26 { Layout::Dimensions } else { Layout::Old }),
+            None if bytes.is_some() => Some(of_files(has_files_of_26)),
             None => None,
         };
-        Ok(Self { world, looks, level, digest: bytes.as_deref().map(digest_of_level) })
+        Ok(Self { world, looks, has_files_of_26, level, digest: bytes.as_deref().map(digest_of_level) })
     }
 
     /// The layout in which a dimension is exported.
@@ -90,6 +92,11 @@ impl<'a> Layouts<'a> {
     /// The layout in which the game of the stored `level.dat` looks for dimensions, if a `level.dat` is stored.
     pub const fn looks(&self) -> Option<Layout> {
         self.looks
+    }
+
+    /// The layout in which the game looks for players, as an import of these files takes it.
+    pub(super) fn of_players(&self) -> Layout {
+        self.looks.unwrap_or_else(|| of_files(self.has_files_of_26))
     }
 
     /// Why a dimension in a layout does not fit the stored `level.dat`, or is not imported again; `None` if it does, or
@@ -140,6 +147,11 @@ impl<'a> Layouts<'a> {
             found => Ok(found?.and_then(|object| MetLayout::decode(&object.bytes))),
         }
     }
+}
+
+/// The layout of a save whose `level.dat` does not tell.
+const fn of_files(has_files_of_26: bool) -> Layout {
+    if has_files_of_26 { Layout::Dimensions } else { Layout::Old }
 }
 
 /// Whether a world holds files that only saves of the newer layout have.

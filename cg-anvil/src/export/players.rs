@@ -12,8 +12,10 @@ use uuid::Uuid;
 
 use super::report::ExportReport;
 use crate::entity;
+use crate::import::TwoStates;
+use crate::mapping::key::file_key;
 use crate::mapping::player::{self, Current, PlayerFile, PlayerMark};
-use crate::mapping::{Ids, StoredLevel};
+use crate::mapping::{Ids, StoredLevel, unless_damaged};
 use crate::nbt::{self, Document, Tag};
 use crate::region::{Compression, compress_as, decompress};
 use crate::save::{LEVEL, Layout};
@@ -27,14 +29,15 @@ pub(super) struct Players<'a> {
     world: &'a World,
     catalog: Arc<Catalog>,
     ids: Ids,
-    /// The layout in which the game of the save looks for players, if the save says so.
-    looks: Option<Layout>,
+    /// The layout in which the game of the save looks for players. Files of the other one are files as any other.
+    looks: Layout,
     all: BTreeSet<Uuid>,
     /// Those that are not as they came.
     changed: BTreeSet<Uuid>,
     deleted: BTreeSet<Uuid>,
     /// Those that have no NBT of Java Edition.
     unreadable: BTreeSet<Uuid>,
+    two_states: Option<TwoStates>,
 }
 
 /// Tag and name of the root of a new file, which has none.
@@ -52,20 +55,18 @@ enum Found {
 
 impl<'a> Players<'a> {
     /// The players of a world, for a save in which the game looks so.
-    pub(super) fn new(world: &'a World, all: BTreeSet<Uuid>, looks: Option<Layout>) -> Self {
+    pub(super) fn new(world: &'a World, all: BTreeSet<Uuid>, looks: Layout) -> Self {
         let catalog = world.catalog();
         let ids = Ids::find(&catalog);
         let (changed, deleted, unreadable) = Default::default();
-        Self { world, catalog, ids, looks, all, changed, deleted, unreadable }
+        Self { world, catalog, ids, looks, all, changed, deleted, unreadable, two_states: None }
     }
 
     /// The players for whom no file of the save stands, with the path of the file that each gets.
     pub(super) fn without_file(&self, names: &[String]) -> Result<Vec<(Uuid, String)>, Error> {
-        let files = || names.iter().filter_map(|name| PlayerFile::of(name)).filter(|file| !file.is_backup);
-        let found = || files().map(|file| file.layout).max();
-        let layout = self.looks.or_else(found).unwrap_or(Layout::Old);
-        let mut has: BTreeSet<_> =
-            files().filter(|file| file.layout == layout).map(|file| file.uuid).collect();
+        let layout = self.looks;
+        let files = names.iter().filter_map(|name| PlayerFile::of(name)).filter(|file| !file.is_backup);
+        let mut has: BTreeSet<_> = files.filter(|file| file.layout == layout).map(|file| file.uuid).collect();
         if layout == Layout::Old {
             has.extend(self.of_stored_level()?);
         }
@@ -93,10 +94,11 @@ impl<'a> Players<'a> {
         name: &str,
         bytes: Cow<'b, [u8]>,
     ) -> Result<Option<Cow<'b, [u8]>>, Error> {
-        if name == LEVEL {
+        if name == LEVEL && self.looks == Layout::Old {
             return self.level(bytes).map(Some);
         }
-        let Some(PlayerFile { uuid, is_backup, .. }) = PlayerFile::of(name) else { return Ok(Some(bytes)) };
+        let file = PlayerFile::of(name).filter(|file| file.layout == self.looks);
+        let Some(PlayerFile { uuid, is_backup, .. }) = file else { return Ok(Some(bytes)) };
         match self.find(uuid)? {
             Found::Unknown => Ok(Some(bytes)),
             Found::Deleted => {
@@ -129,6 +131,7 @@ impl<'a> Players<'a> {
         report.players = self.all.difference(&self.unreadable).count() as u64;
         report.changed_players = self.changed.len() as u64;
         report.deleted_players = self.deleted.len() as u64;
+        report.two_states = self.two_states;
         report.missed("players without NBT of Java Edition", self.unreadable.len() as u64);
     }
 
@@ -182,9 +185,9 @@ impl<'a> Players<'a> {
         let Ok(level) = Document::parse(&raw, &nbt::Limits::default()) else { return Ok(bytes) };
         let Some((kept, field, at)) = player::of_level(&level) else { return Ok(bytes) };
         let Some(uuid) = entity::uuid(kept) else { return Ok(bytes) };
-        if !PlayerMark::read(self.world, uuid)?.is_some_and(|mark| mark.is_of_level) {
+        let Some(mark) = PlayerMark::read(self.world, uuid)?.filter(|mark| mark.is_of_level) else {
             return Ok(bytes);
-        }
+        };
         let begin = at + field.offset_bytes;
         let end = begin + field.raw.len();
         let found = self.find(uuid)?;
@@ -194,13 +197,32 @@ impl<'a> Players<'a> {
                 self.deleted.insert(uuid);
                 (begin..end, Cow::Borrowed(&[][..]))
             }
-            Found::Here(entity) => match self.changed(uuid, entity, Some(kept.raw()))? {
-                None => return Ok(bytes),
-                Some(changed) => (end - kept.raw().len()..end, changed),
-            },
+            Found::Here(entity) => {
+                let changed = self.changed(uuid, entity, Some(kept.raw()))?;
+                self.two_states = self.two_states((uuid, mark), kept.raw(), changed.is_some())?;
+                let Some(changed) = changed else { return Ok(bytes) };
+                (end - kept.raw().len()..end, changed)
+            }
         };
         raw.splice(range, new.iter().copied());
         Ok(compress_as(Compression::Gzip, &raw).into())
+    }
+
+    /// The player of `level.dat` with the file that says something else of them, if there is one.
+    fn two_states(
+        &self,
+        (uuid, mark): (Uuid, PlayerMark),
+        in_level: &[u8],
+        is_changed: bool,
+    ) -> Result<Option<TwoStates>, Error> {
+        let path = PlayerFile::path(uuid, self.looks);
+        let own = unless_damaged(self.world.objects().get(file_key(&path)?))?.flatten();
+        let Some(raw) = own.and_then(|own| tree(&own.bytes)) else { return Ok(None) };
+        let Ok(own) = Document::parse(&raw, &nbt::Limits::default()) else { return Ok(None) };
+        let level = LEVEL.to_owned();
+        let (taken, other) = if mark.is_of(in_level) { (level, path) } else { (path, level) };
+        let two = TwoStates { uuid, taken, other, is_replaced: is_changed };
+        Ok((own.root.raw() != in_level).then_some(two))
     }
 }
 

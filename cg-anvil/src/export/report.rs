@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::layout::{LayoutChoice, Placed};
 use super::options::ExportOptions;
 use crate::codec::Missed;
-use crate::import::Unfinished;
+use crate::import::{TwoStates, Unfinished};
 
 /// Places that a report lists.
 pub(super) const LISTED: usize = 1024;
@@ -32,6 +32,9 @@ pub struct ExportReport {
     pub changed_players: u64,
     /// Players that were deleted since they came: their files are left out.
     pub deleted_players: u64,
+    /// The player of `level.dat`, if their own file said something else when they came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub two_states: Option<TwoStates>,
     /// Columns whose blocks are not those that they were imported with: without height maps, ticks that were due, the
     /// word that their light is done, and points of interest, which the game makes anew.
     pub changed_columns: u64,
@@ -121,6 +124,7 @@ impl ExportReport {
             players,
             changed_players,
             deleted_players,
+            two_states: _,
             changed_columns,
             old_slots,
             left_old_slots,

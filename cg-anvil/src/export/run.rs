@@ -106,7 +106,7 @@ pub fn export(
         let placed = folders.get(&only).and_then(|folder| folder.as_deref().ok());
         files::folders_of(&dimension_name(&catalog, only), placed)
     });
-    let players = Players::new(world, players, layouts.looks());
+    let players = Players::new(world, players, layouts.of_players());
     files::write((world, players), dir, below.as_deref(), &mut journal, &mut report)?;
     report.missed(
         "entities that ride in a circle, or a vehicle that cannot be exported",

@@ -16,9 +16,11 @@ use super::error::ImportError;
 use super::options::ImportOptions;
 use super::progress::{self, Head, RULES};
 use super::source::{self, Source};
+use crate::Level;
 use crate::mapping::key;
 use crate::mapping::player::{PlayerFile, PlayerMark};
-use crate::{Level, save};
+use crate::mapping::unless_damaged;
+use crate::save::{self, Layout};
 
 /// The path of the file that makes a folder a save.
 pub(super) const LEVEL: &str = "level.dat";
@@ -82,11 +84,20 @@ pub(super) fn begin(
 /// Stores the head, and deletes files with it, so that a kill neither deletes without telling nor deletes what the import
 /// brings.
 fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
-    // A player goes with the file that they came in.
-    let mut players = Vec::new();
+    // A player goes with the last of their files.
+    let mut players = BTreeSet::new();
     for PlayerFile { uuid, is_backup, .. } in deleted.iter().filter_map(|name| PlayerFile::of(name)) {
-        if !is_backup && PlayerMark::read(world, uuid)?.is_some() {
-            players.push(uuid);
+        if is_backup || PlayerMark::read(world, uuid)?.is_none() {
+            continue;
+        }
+        let paths = [Layout::Old, Layout::Dimensions].map(|layout| PlayerFile::path(uuid, layout));
+        let mut has_other = false;
+        for path in paths.iter().filter(|path| !deleted.contains(path)) {
+            has_other |= unless_damaged(world.objects().version(key::file_key(path)?))?
+                .is_none_or(|file| file.is_some());
+        }
+        if !has_other {
+            players.insert(uuid);
         }
     }
     world.transaction(|tx| {

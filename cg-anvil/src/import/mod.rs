@@ -59,6 +59,7 @@ mod stored;
 mod target;
 mod unfinished;
 
+pub use crate::mapping::TwoStates;
 pub use choices::{Choices, Merge, MergeFiles};
 pub use error::ImportError;
 pub use options::ImportOptions;

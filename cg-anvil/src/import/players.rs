@@ -19,8 +19,9 @@ use super::error::ImportError;
 use super::report::ImportReport;
 use super::source::{self, Source};
 use crate::entity;
-use crate::mapping::place;
+use crate::mapping::key;
 use crate::mapping::player::{self, Place, PlayerFile, PlayerMark};
+use crate::mapping::{TwoStates, place, unless_damaged};
 use crate::nbt::{self, Compound, Document};
 use crate::region::{ColumnPos, Compression, decompress};
 use crate::save::{FOLDERS_OF_26, Layout, found_folder};
@@ -35,8 +36,15 @@ pub(super) struct Players {
     layout: Layout,
     /// The numbers of their files, by the column in which they stand.
     by_column: BTreeMap<(String, ColumnPos), Vec<usize>>,
-    /// The player of `level.dat`. The game of one player takes no other state of theirs.
-    of_level: Option<Uuid>,
+    of_level: Option<OfLevel>,
+}
+
+/// The player of `level.dat`.
+#[derive(Debug, Clone, Copy)]
+struct OfLevel {
+    uuid: Uuid,
+    /// Whether the state in their own file is the player.
+    is_in_file: bool,
 }
 
 /// What a file says of a player.
@@ -45,6 +53,9 @@ struct Read {
     uuid: Uuid,
     place: Place,
     nbt: Vec<u8>,
+    /// The version of the game that wrote it; `None` before 1.9.
+    data_version: Option<i32>,
+    /// Whether `level.dat` has the player.
     is_of_level: bool,
 }
 
@@ -101,9 +112,14 @@ impl Players {
         }
         for index in 0..files.len() {
             let Some(read) = found.read_file(world, source, index) else { continue };
-            if read.is_of_level {
-                found.of_level = Some(read.uuid);
-            } else if found.of_level == Some(read.uuid) {
+            let (name, _) = &files[index];
+            if name == LEVEL {
+                let path = PlayerFile::path(read.uuid, layout);
+                let own = files.iter().position(|(name, _)| *name == path);
+                let own = own.and_then(|own| found.read_file(world, source, own));
+                found.of_level = Some(OfLevel::new(&read, own.as_ref()));
+            }
+            if found.is_stated_elsewhere(name, read.uuid) {
                 continue;
             }
             if let Some(column) = column_of(&read.place) {
@@ -122,6 +138,11 @@ impl Players {
         let limits = world.limits();
         let (bytes, _) = source::read(path, limits.object_bytes).ok()?.ok()?;
         self.read(name, &bytes, limits.entity_bytes).and_then(Result::ok)
+    }
+
+    /// Whether another file than this says the state of a player.
+    fn is_stated_elsewhere(&self, name: &str, uuid: Uuid) -> bool {
+        self.of_level.is_some_and(|of_level| of_level.uuid == uuid && of_level.is_in_file == (name == LEVEL))
     }
 
     fn is_of_player(&self, name: &str) -> bool {
@@ -161,10 +182,23 @@ impl Players {
                 Some(uuid) if uuid != file.uuid => {
                     Err(Refused::Other(format!("the player in it has the UUID {uuid}")))
                 }
-                _ => Read::new(file.uuid, fields, (self.layout, false), limit_bytes),
+                _ => {
+                    let is_of_level = self.of_level.is_some_and(|of_level| of_level.uuid == file.uuid);
+                    Read::new(file.uuid, fields, (self.layout, is_of_level), limit_bytes)
+                }
             }
         };
         Some(read())
+    }
+}
+
+impl OfLevel {
+    /// The player of a `level.dat` beside their own file, if that gives a player.
+    ///
+    /// The file says their state. Every game writes it, and the game of one player writes the same into `level.dat`. So
+    /// where they differ the file is the later one, unless its game is older.
+    fn new(level: &Read, own: Option<&Read>) -> Self {
+        Self { uuid: level.uuid, is_in_file: own.is_some_and(|own| own.data_version >= level.data_version) }
     }
 }
 
@@ -188,7 +222,8 @@ impl Read {
             let why = "the player in it is in a dimension that no save can have";
             return Err(Refused::Other(why.to_owned()));
         }
-        Ok(Self { uuid, place, nbt: fields.raw().to_vec(), is_of_level })
+        let data_version = fields.int("DataVersion");
+        Ok(Self { uuid, place, nbt: fields.raw().to_vec(), data_version, is_of_level })
     }
 }
 
@@ -235,27 +270,23 @@ impl Importer<'_> {
         bytes: &[u8],
         report: &mut ImportReport,
     ) -> Result<PutPlayer, ImportError> {
-        if name == LEVEL {
-            self.players.of_level = None;
-        }
         let limit_bytes = self.world.limits().entity_bytes;
-        let read = match self.players.read(name, bytes, limit_bytes) {
+        let read = self.players.read(name, bytes, limit_bytes);
+        if name == LEVEL {
+            let read = read.as_ref().and_then(|read| read.as_ref().ok());
+            self.players.of_level = read.map(|read| self.of_level(read, report)).transpose()?;
+        }
+        let read = match read {
             None => return Ok(PutPlayer::default()),
-            // The state in `level.dat` is the player.
-            Some(Ok(read)) if !read.is_of_level && self.players.of_level == Some(read.uuid) => {
+            Some(Ok(read)) if self.players.is_stated_elsewhere(name, read.uuid) => {
                 return Ok(PutPlayer::default());
             }
             Some(read) => read,
         };
-        let put = match read {
-            Ok(read) => {
-                let of_level = read.is_of_level.then_some(read.uuid);
-                let put = self.put_player(read)?;
-                self.players.of_level = of_level.filter(|_| put.is_ok()).or(self.players.of_level);
-                put
-            }
-            Err(refused) => Err(refused),
-        };
+        let put = read.map_or_else(|refused| Ok(Err(refused)), |read| self.put_player(read))?;
+        if put.is_err() && name == LEVEL {
+            self.players.of_level = None;
+        }
         match put {
             Ok(put) => {
                 report.players += u64::from(!put.is_kept);
@@ -268,9 +299,35 @@ impl Importer<'_> {
         Ok(PutPlayer::default())
     }
 
+    /// Which file says the state of the player of `level.dat`, among those that the world will have; reports whether
+    /// another one says something else.
+    fn of_level(&self, level: &Read, report: &mut ImportReport) -> Result<OfLevel, Error> {
+        let path = PlayerFile::path(level.uuid, self.players.layout);
+        let index = self.source.others.files.iter().position(|(name, _)| *name == path);
+        let keeps = index.is_some() && self.head.choices.merge == Some(Merge::Keep);
+        let kept = if keeps {
+            unless_damaged(self.world.objects().get(key::file_key(&path)?))?.flatten()
+        } else {
+            None
+        };
+        let own = match kept {
+            Some(kept) => {
+                self.players.read(&path, &kept.bytes, self.world.limits().entity_bytes).and_then(Result::ok)
+            }
+            None => index.and_then(|index| self.players.read_file(self.world, self.source, index)),
+        };
+        let of_level = OfLevel::new(level, own.as_ref());
+        if own.is_some_and(|own| own.nbt != level.nbt) {
+            let level_path = LEVEL.to_owned();
+            let (taken, other) = if of_level.is_in_file { (path, level_path) } else { (level_path, path) };
+            report.two_states = Some(TwoStates { uuid: level.uuid, taken, other, is_replaced: false });
+        }
+        Ok(of_level)
+    }
+
     /// What a player adds to the world.
     fn put_player(&self, read: Read) -> Result<Result<PutPlayer, Refused>, ImportError> {
-        let Read { uuid, place, nbt, is_of_level } = read;
+        let Read { uuid, place, nbt, is_of_level, .. } = read;
         let id = EntityId::new(uuid);
         let stored = match self.world.entity(id) {
             Err(error) if error.kind() == ErrorKind::Damaged => {

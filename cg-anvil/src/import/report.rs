@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Level;
+use crate::mapping::TwoStates;
 use crate::save::{Layout, Side};
 
 /// Entries that each list holds of one file, besides the first of each slot.
@@ -90,6 +91,9 @@ pub struct ImportReport {
     pub regions_as_files: BTreeSet<String>,
     /// Files of players that are no entities, each with why: the first thousand. They go back on export as all files.
     pub players_as_files: BTreeMap<String, String>,
+    /// The player of `level.dat`, if their own file says something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub two_states: Option<TwoStates>,
     /// Files that are larger than an object may be, and were left out: the first thousand.
     pub too_large: Vec<TooLarge>,
     /// Whether the save has no column.
@@ -355,6 +359,7 @@ impl ImportReport {
         self.not_carried.extend(part.not_carried);
         self.regions_as_files.extend(part.regions_as_files);
         self.players_as_files.extend(part.players_as_files);
+        self.two_states = self.two_states.take().or(part.two_states);
         self.too_large.extend(part.too_large);
         self.unlisted.unreadable += part.unlisted.unreadable;
         self.unlisted.rekeyed += part.unlisted.rekeyed;

@@ -33,6 +33,7 @@ pub mod origin;
 pub mod place;
 pub(crate) mod player;
 pub mod slots;
+mod two_states;
 pub mod visits;
 
 use cg_store::{Error, ErrorKind};
@@ -45,6 +46,7 @@ pub use leftovers::Leftovers;
 pub(crate) use level::StoredLevel;
 pub use origin::{InSchematic, Origin};
 pub use slots::{EntitySlot, Points};
+pub use two_states::TwoStates;
 pub use visits::Visits;
 
 /// Why an imported entity is detached.

@@ -9,6 +9,7 @@ use cg_anvil::export::{
     Damaged, DamagedColumn, DroppedSlot, ExportError, ExportOptions, ExportReport, LayoutChoice, Placed,
     export,
 };
+use cg_anvil::import::TwoStates;
 use cg_minecraft::name;
 use cg_registry::{Catalog, ListKind};
 use clap::ValueHint;
@@ -29,7 +30,7 @@ use crate::shown::shown;
 /// of the exported `level.dat`, or an import, looks elsewhere, a warning says so, and unless `--layout` names the layout the
 /// exit code is 1. What a save cannot hold is counted by kind, and then the
 /// exit code is 1 too: records, and with all dimensions also snapshots, named properties and the host's own objects. JSON: `{"files":N,"columns":N,"chunks":N,"entities":N,
-/// "other_files":N,"players":N,"changed_players":N,"deleted_players":N,"changed_columns":N,"old_slots":N,"left_old_slots":N,"kept_slots":N,
+/// "other_files":N,"players":N,"changed_players":N,"deleted_players":N,"two_states":{"uuid","taken":FILE,"other":FILE,"is_replaced"},"changed_columns":N,"old_slots":N,"left_old_slots":N,"kept_slots":N,
 /// "kept_slot_bytes":N,"layout":{DIMENSION:"old"|"dimensions"},"warnings":[TEXT],
 /// "not_exported":{WHAT:N}}`; where chunks cannot be read `"damaged_columns":[{"dimension","x","z","sections":[Y],"is_written"}]`
 /// too. Slots that an import kept as bytes, because something of them could not be read, go out as they were. Where the world
@@ -141,6 +142,20 @@ fn show_dropped(f: &mut fmt::Formatter<'_>, dropped: &DroppedSlot) -> fmt::Resul
     writeln!(f, "{} column ({x}, {z}): {why}", shown(dimension))
 }
 
+/// Says what became of the state of a player that is not the one of the world.
+fn show_two_states(f: &mut fmt::Formatter<'_>, two: &TwoStates) -> fmt::Result {
+    let TwoStates { uuid, taken, other, is_replaced } = two;
+    let (taken, other) = (shown(taken), shown(other));
+    if *is_replaced {
+        let kept = "which keeps what came as the object minecraft/file/";
+        return writeln!(
+            f,
+            "player {uuid}: {other} came with another state than {taken}; both are as in the world now, {kept}{other}"
+        );
+    }
+    writeln!(f, "player {uuid}: {other} has another state than {taken}; both are as they came")
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(report) = self;
@@ -180,6 +195,9 @@ impl fmt::Display for Report {
             let [players, changed, deleted] =
                 [report.players, report.changed_players, report.deleted_players].map(grouped);
             writeln!(f, "exported: players {players}, changed {changed}; deleted {deleted}")?;
+        }
+        if let Some(two) = &report.two_states {
+            show_two_states(f, two)?;
         }
         if report.old_slots > 0 {
             writeln!(f, "exported: columns of before 1.13, as they came {}", grouped(report.old_slots))?;

@@ -10,7 +10,7 @@ use cg_anvil::Level;
 use cg_anvil::export::UNFINISHED;
 use cg_anvil::import::{
     ImportError, ImportOptions, ImportReport, Merge, MergeFiles, Part, Reason, Rekeyed, Stray, TooLarge,
-    Unfinished, abandon, import,
+    TwoStates, Unfinished, abandon, import,
 };
 use cg_anvil::save::{SaveError, Side, is_in_use};
 use clap::ValueHint;
@@ -35,7 +35,7 @@ use crate::shown::shown;
 /// side with columns is imported, of two the one in which the game of `level.dat` looks; the other is named and refused,
 /// with exit code 1. The first line names a `DataVersion` that is newer than the newest that was tested. JSON: `{"imported_columns":N,"imported_chunks":N,"imported_files":N,"old_slots":N,
 /// "kept_slots":N,"kept_slot_bytes":N,"untested":{"data_version","columns","level"},"layout":{DIMENSION:"old"|"dimensions"},"strays":[…],"unreadable":[{"file","slot","reason"}],"reasons":[{"reason","count","first":[{"file","slot"}]}],"not_carried":[NAME],
-/// "regions_as_files":[FILE],"players":N,"players_as_files":{FILE:WHY},"too_large":[{"file","bytes"}],"has_no_column":BOOL,…}`. Of one
+/// "regions_as_files":[FILE],"players":N,"players_as_files":{FILE:WHY},"two_states":{"uuid","taken":FILE,"other":FILE},"too_large":[{"file","bytes"}],"has_no_column":BOOL,…}`. Of one
 /// file each list holds the first thousand and the first of each slot; `"unlisted"` counts what is beyond. `"reasons"` counts all
 /// that could not be read or was left out, up to a hundred reasons.
 #[derive(Debug, clap::Args)]
@@ -274,6 +274,13 @@ impl fmt::Display for Report {
 fn show_players(f: &mut fmt::Formatter<'_>, report: &ImportReport) -> fmt::Result {
     if report.players > 0 {
         writeln!(f, "imported: players {}", grouped(report.players))?;
+    }
+    if let Some(TwoStates { uuid, taken, other, .. }) = &report.two_states {
+        let (taken, other) = (shown(taken), shown(other));
+        writeln!(
+            f,
+            "player {uuid}: {taken} and {other} say different things; the world has {taken}, and keeps both files"
+        )?;
     }
     for (file, why) in report.players_as_files.iter().take(SHOWN_FILES) {
         writeln!(f, "kept as a file: {}: {}", shown(file), shown(why))?;

@@ -86,47 +86,6 @@ fn an_added_player_gets_a_file_where_the_game_looks() {
 }
 
 #[test]
-fn the_player_of_level_dat_is_the_one_of_their_file() {
-    for has_file in [true, false] {
-        let mut files = V1_20.save();
-        let in_level = |health: i32| {
-            V1_20.level(|data| {
-                data.compound("Player", |out| V1_20.player(out, OWNER, [5.0, 64.0, 5.0], 0, health));
-            })
-        };
-        files.insert("level.dat".to_owned(), in_level(3));
-        if has_file {
-            files.insert(V1_20.path(OWNER), V1_20.file(OWNER, [900.0, 64.0, 5.0], 0, 18));
-        }
-        let made = Made::new(V1_20, files);
-        let report = made.import("save", &ImportOptions::default());
-        assert_eq!((report.players, report.players_as_files.len(), report.is_whole()), (4, 0, true));
-        let pos = made.player(OWNER).expect("is an entity").position.to_f64();
-        assert_eq!(pos.map(f64::to_bits), [5.0_f64, 64.0, 5.0].map(f64::to_bits));
-        let (report, files) = made.export("same");
-        assert_eq!((report.players, report.changed_players), (4, 0));
-        assert_eq!(files, made.files);
-
-        made.set_health(OWNER, 4);
-        let (report, files) = made.export("changed");
-        assert_eq!((report.players, report.changed_players), (4, 1));
-        let mut expected = made.files.clone();
-        expected.insert("level.dat".to_owned(), in_level(4));
-        if has_file {
-            expected.insert(V1_20.path(OWNER), V1_20.file(OWNER, [5.0, 64.0, 5.0], 0, 4));
-        }
-        assert_eq!(trees(&files), trees(&expected));
-
-        made.delete(OWNER);
-        let (report, files) = made.export("deleted");
-        assert_eq!((report.players, report.deleted_players), (3, 1));
-        expected.insert("level.dat".to_owned(), V1_20.level(|_| ()));
-        expected.remove(&V1_20.path(OWNER));
-        assert_eq!(trees(&files), trees(&expected));
-    }
-}
-
-#[test]
 fn columns_that_are_put_into_a_save_leave_its_players_alone() {
     let made = Made::imported(V1_20);
     made.set_health(IN_COLUMN, 1);
@@ -146,15 +105,6 @@ fn columns_that_are_put_into_a_save_leave_its_players_alone() {
     files.retain(|name, _| !name.ends_with(".mca") && name != "session.lock");
     assert_eq!(files, made.files);
     assert!(!save.join("entities").exists());
-}
-
-/// The files, those of NBT by what is in them.
-fn trees(files: &Files) -> Files {
-    let is_nbt = |name: &str| name.ends_with(".dat");
-    let tree = |(name, bytes): (&String, &Vec<u8>)| {
-        (name.clone(), if is_nbt(name) { tree(bytes) } else { bytes.clone() })
-    };
-    files.iter().map(tree).collect()
 }
 
 /// All files are as they came, but for a player's, which differs in these fields alone.

@@ -40,6 +40,22 @@ fn a_merge_replaces_players_or_keeps_them() {
 }
 
 #[test]
+fn a_player_whom_the_world_does_not_have_comes_to_a_column_that_it_keeps() {
+    let made = Made::new(V1_20, Files::from([("level.dat".to_owned(), V1_20.level(|_| ()))]));
+    assert_eq!(made.import("save", &ImportOptions::default()).players, 0);
+    let made = Made { files: V1_20.save(), ..made };
+    let report = made.import("save", &options(Merge::Keep));
+    assert_eq!((report.kept_chunks, report.players, report.kept_entities), (1, 3, 0));
+    assert_eq!(made.player(IN_COLUMN).expect("came").position.to_f64()[0].to_bits(), 5.25_f64.to_bits());
+    assert_eq!(made.export("out").1, made.files);
+    // From then on the world has them, and their state stays.
+    made.set_health(IN_COLUMN, 1);
+    let report = made.import("save", &options(Merge::Keep));
+    assert_eq!((report.players, report.kept_entities), (0, 3));
+    assert_eq!(fields(&made.export("kept").1[&made.path(IN_COLUMN)])["Health"].last(), Some(&1));
+}
+
+#[test]
 fn a_player_of_the_world_stays_beside_the_file_of_a_save() {
     // The world of a server that never was a save has a player of that UUID.
     let made = Made::imported(V1_20);

@@ -6,6 +6,7 @@ mod changed;
 mod merge;
 mod real;
 mod refused;
+mod two_states;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -223,6 +224,15 @@ impl Made {
     fn path(&self, uuid: Uuid) -> String {
         self.version.path(uuid)
     }
+}
+
+/// The files, those of NBT by what is in them.
+fn trees(files: &Files) -> Files {
+    let is_nbt = |name: &str| name.ends_with(".dat");
+    let tree = |(name, bytes): (&String, &Vec<u8>)| {
+        (name.clone(), if is_nbt(name) { tree(bytes) } else { bytes.clone() })
+    };
+    files.iter().map(tree).collect()
 }
 
 fn walk(root: &Path, dir: &Path, files: &mut Files) {
