@@ -1,6 +1,7 @@
 //! The states of blocks that packs declare: a block that is registered beside them has a state that no pack knows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::kind::ListKind;
@@ -23,6 +24,11 @@ pub(crate) fn of_packs(packs: &[PackManifest]) -> BTreeSet<String> {
 }
 
 impl Catalog {
+    /// Takes over which states are declared from the catalog that this process had of the same names, as no row has that.
+    pub fn keep_declared(&mut self, before: &Self) {
+        self.declared = Arc::clone(&before.declared);
+    }
+
     /// Refuses a new name of a block whose states are declared: they are registered already.
     pub(crate) fn check_state(&self, name: &Name) -> Result<(), RegistryError> {
         let text = name.unrevised();
@@ -79,6 +85,13 @@ mod tests {
         for other in ["doors:bell[loud=true]", "wires:wire[powered=true]", "doors:gate[open=true]"] {
             assert!(!catalog.register(&offer(other)).unwrap().is_empty(), "{other}");
         }
+        // Rows do not say what is declared.
+        let rows = catalog.encode_full();
+        let stored = Catalog::decode(rows.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())));
+        let mut stored = stored.unwrap();
+        assert!(!stored.clone().register(&offer("doors:door")).unwrap().is_empty());
+        stored.keep_declared(&catalog);
+        assert!(matches!(stored.register(&offer("doors:door")), Err(RegistryError::UndeclaredState { .. })));
         // A pack that is not offered declares nothing.
         reconcile(&catalog, &[wires], &Policy::default()).apply(&mut catalog).unwrap();
         assert!(!catalog.register(&offer("doors:door[facing=up,open=true]")).unwrap().is_empty());

@@ -190,6 +190,24 @@ impl Catalog {
         }
     }
 
+    /// Takes over the types that another catalog has of the components that both have under the same id.
+    ///
+    /// # Errors
+    /// [`RegistryError`], if the other one is not sound.
+    pub fn take_types(&mut self, base: &Self) -> Result<(), RegistryError> {
+        let names = |catalog: &Self| catalog.list(ListKind::Components).names().to_vec();
+        for (index, (own, theirs)) in (0..).zip(names(self).iter().zip(&names(base))) {
+            let id = |catalog: &Self| catalog.tables.components.get(index).map(|component| component.id);
+            if let Some(id) = id(self)
+                && own == theirs
+                && Some(id) == base.tables.components.get(index).map(|component| component.id)
+            {
+                self.add_types(id, base.types(id).cloned())?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn register_block(
         &mut self,
         name: Name,

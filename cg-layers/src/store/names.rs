@@ -3,6 +3,9 @@
 //! In each list, the ids below `shared` are the base's and mean the same in both. An overlay without names of its own
 //! follows its base when that registers more. An overlay with own names refuses to continue then, because the base
 //! would issue ids that the overlay has issued already.
+//!
+//! What the packs of its base say of types and of states that are declared holds for an overlay too, as of when it was
+//! opened.
 
 use std::sync::Arc;
 
@@ -28,7 +31,7 @@ impl Names {
     }
 
     /// The stored names, if they still fit the base.
-    pub(super) fn stored(stored: Catalog, shared: Shared, base: &Catalog) -> Result<Self, OverlayError> {
+    pub(super) fn stored(mut stored: Catalog, shared: Shared, base: &Catalog) -> Result<Self, Error> {
         for (list, count) in ListKind::ALL.into_iter().zip(shared) {
             for id in 0..count {
                 let (expected, found) = (stored.list(list).name(id), base.list(list).name(id));
@@ -37,13 +40,15 @@ impl Names {
                     && base.list(list).id(expected.as_str()) != Some(id)
                 {
                     let (expected, found) = (expected.clone(), found.cloned());
-                    return Err(OverlayError::BaseNames { list, id, expected, found });
+                    return Err(OverlayError::BaseNames { list, id, expected, found }.into());
                 }
             }
         }
         if lens(&stored) == shared {
             return Ok(Self::of_base(base));
         }
+        stored.take_types(base)?;
+        stored.keep_declared(base);
         if is_part_of(&stored, base) {
             // An interrupted merge had registered the own names in the base.
             return Ok(Self::of_base(base));

@@ -5,7 +5,7 @@ use cg_store::prelude::*;
 use cg_store::verify::ValueCheck;
 use expect_test::expect;
 
-use crate::fixture::{options, save, uuid};
+use crate::fixture::{Disk, options, save, uuid};
 
 fn pack() -> PackManifest {
     let json = r#"{ "pack": "mill", "version": "1", "namespaces": ["", "mill"],
@@ -75,4 +75,52 @@ fn a_segment_refuses_an_illegal_value() {
     cow.set_component(level, vec![6]).expect("short");
     let error = world.transfer_entities([(uuid(1), cow)]).expect_err("is refused");
     expect!["entity 00000000-0000-0000-0000-000000000001: component `mill:level` of pack `mill`: `level` is 6, allowed: 0 to 5"].assert_eq(&error.to_string());
+}
+
+/// A pack whose levels are at most this, and whose doors have declared states.
+fn doors(max: u8) -> PackManifest {
+    let json = format!(
+        r#"{{ "pack": "mill", "version": "{max}", "namespaces": ["", "mill"],
+        "components": [{{ "name": "mill:level", "size": 1, "fields": [
+            {{ "name": "level", "width_bytes": 1, "type": {{ "unsigned": {{ "max": {max} }} }} }}] }}],
+        "blocks": [{{ "name": ":air", "opaque": false }}, {{ "name": "mill:machine", "components": ["mill:level"] }},
+            {{ "name": "mill:door", "states": {{ "open": ["false", "true"] }} }}],
+        "dimensions": ["mill:home"] }}"#
+    );
+    PackManifest::from_json(&json).expect("a manifest")
+}
+
+#[test]
+fn an_overlay_with_names_of_its_own_follows_the_packs_of_its_base() {
+    let disk = Disk::new();
+    let (world, arena) = (disk.root().join("world"), disk.root().join("arena"));
+    let base = World::builder().packs(&[doors(5)]).options(&options()).create(&world).expect("a world");
+    save(&base, [(at(0), machines(&base.catalog()))]);
+    let overlay = Overlay::create(&arena, base.clone(), &checked()).expect("an empty directory");
+    let own = Name::new("mill:lamp").expect("a name");
+    let lamp = |overlay: &Overlay<World>, name| {
+        let blocks = vec![cg_registry::BlockOffer::new(name)];
+        overlay.register(&cg_registry::Registration { blocks, ..cg_registry::Registration::default() })
+    };
+    lamp(&overlay, own.clone()).expect("is registered");
+    drop((overlay, base));
+    for (max, level) in [(3, 4), (9, 10)] {
+        let base = World::builder().packs(&[doors(max)]).options(&options()).open(&world).expect("a world");
+        let overlay = Overlay::open(&arena, base.clone(), &checked()).expect("opens");
+        assert!(overlay.catalog().expect("fits").block_id(own.as_str()).is_some());
+        let component = base.catalog().component_id("mill:level").expect("is registered");
+        let set = |level| overlay.transaction(|tx| tx.set_component(at(0), PLACE, component, &[level]));
+        let error = set(level).expect_err("is refused").to_string();
+        assert!(error.ends_with(&format!("`level` is {level}, allowed: 0 to {max}")), "{error}");
+        set(max).expect("is allowed");
+        let ajar = Name::new("mill:door[open=ajar]").expect("a name");
+        let error = lamp(&overlay, ajar).expect_err("no pack declares it").to_string();
+        assert!(error.contains("declared are open=false|true"), "{error}");
+        lamp(&overlay, own.clone()).expect("is known");
+    }
+    // A merge registers the own names, and they end as the base's.
+    let base = World::builder().packs(&[doors(2)]).options(&options()).open(&world).expect("a world");
+    let overlay = Overlay::open(&arena, base.clone(), &options()).expect("opens");
+    overlay.merge_into(&base).expect("merges");
+    assert!(base.catalog().block_id(own.as_str()).is_some());
 }

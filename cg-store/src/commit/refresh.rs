@@ -106,11 +106,13 @@ impl CommitState {
         };
         let announced = self.read.cache.announce_anywhere();
         let Known { rows, deltas, map, cubes: Cubes { all, mut changed } } = known;
-        let WorldRows { catalog, limits, tombstone_horizon, lineage, view, .. } = rows;
+        let WorldRows { mut catalog, limits, tombstone_horizon, lineage, view, .. } = rows;
         // Of cubes that came meanwhile it is not known whether they changed.
         changed.extend(self.read.cache.cubes().difference(&all));
         let vacant = self.shared.slot.vacate(PATIENCE).ok_or(NotResumed::InUse { waited: PATIENCE })?;
         self.read.deltas.replace(deltas);
+        // An overlay over this world registers names beside them.
+        catalog.keep_declared(&self.shared.registry.catalog());
         self.shared.registry.replace(Arc::new(catalog));
         if let Some(limits) = limits {
             *self.shared.limits.write() = limits;

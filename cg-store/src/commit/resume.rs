@@ -231,7 +231,8 @@ impl CommitState {
             return Ok(());
         }
         // A commit past the queue. Its caller got an error, and readers have seen nothing of it.
-        let rows = WorldRows::read(engine)?;
+        let mut rows = WorldRows::read(engine)?;
+        rows.catalog.keep_declared(&self.shared.registry.catalog());
         self.shared.registry.replace(Arc::new(rows.catalog));
         if let Some(limits) = rows.limits {
             *self.shared.limits.write() = limits;

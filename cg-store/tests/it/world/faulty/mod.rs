@@ -170,3 +170,21 @@ fn whichever_commit_fails_on_disk_all_that_was_promised_is_there_when_the_world_
     let disk = Disk::new();
     every_commit_fails_once(3, engines_on(&disk));
 }
+
+#[test]
+fn a_resumed_world_knows_which_states_its_packs_declare() {
+    let json = r#"{ "pack": "doors", "version": "1", "namespaces": ["", "doors"], "blocks": [
+        { "name": ":air", "opaque": false },
+        { "name": "doors:door", "states": { "open": ["false", "true"] } }] }"#;
+    let packs = [PackManifest::from_json(json).expect("a manifest")];
+    let plan = Arc::new(Plan::default());
+    let engine = Faulty::new(MemEngine::new(), Arc::clone(&plan));
+    let world = World::builder().packs(&packs).options(&options()).over(engine).expect("begins");
+    let illegal = || world.registry().register_blocks(["doors:door[open=ajar]"]).map(drop);
+    let refused = illegal().expect_err("no pack declares it").to_string();
+    plan.fail(1, Fault::Whole);
+    world.registry().register_dimension("doors:home").expect_err("the write failed");
+    world.resume().expect("goes on");
+    assert!(world.catalog().dimension("doors:home").is_some());
+    assert_eq!(illegal().expect_err("no pack declares it").to_string(), refused);
+}
