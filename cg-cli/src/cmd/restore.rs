@@ -6,10 +6,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use cg_anvil::import::{clear_unfinished, makes_world};
-use cg_store::engine::Engine;
+use cg_format::archive::ArchiveReader;
+use cg_format::frame::FrameView;
+use cg_format::{Limits, Space};
+use cg_store::engine::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine};
 use cg_store::error::ArchiveError;
 use cg_store::view::Copied;
-use cg_store::{Error, OpenError, World};
+use cg_store::{Error, Identity, OpenError, World};
 use clap::ValueHint;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -25,7 +28,8 @@ use crate::place::{Address, Place, PlaceParser};
 /// The file is read once from front to back, from standard input where it is `-`. Nothing opens as a world before the whole
 /// file was read and each of its checksums found right. A damaged or cut file ends the command with exit code 1 and the place of
 /// the damage, and what this command wrote is removed; from a database its owner removes it. If the command was killed,
-/// `--resume` goes on behind the last row that is there, or begins again if these are of another file. The world is the one that
+/// `--resume` goes on behind the last row that is there, or begins again if these are of another file; of a restore that was
+/// finished, and whose world was not written since, it reads the head of the file alone. The world is the one that
 /// was archived; opened for writing, it becomes one of a new incarnation. JSON:
 /// `{"world","commit":N,"rows":N,"bytes":N,"continued":BOOL}`: rows and bytes that this call restored.
 #[derive(Debug, clap::Args)]
@@ -64,6 +68,11 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
                 "{to} holds a part of a world, or one whose making was cut short; --resume continues a restore"
             )));
         }
+        There::World(commit) if args.resume && args.is_restored(&mut file, commit, out)? => {
+            let mut copied = Copied::default();
+            (copied.commit, copied.is_continued) = (commit, true);
+            return args.print(copied, out);
+        }
         There::World(_) | There::Other => return Err(There::refusal(to).into()),
     }
     let mut restored = restore(args, &mut file, out);
@@ -82,14 +91,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     // What the store takes for a world is one that opens.
     let options = options();
     args.wait.when_free(out, || to.open_read_only(World::builder().options(&options)))?;
-    out.print(&Report {
-        world: to.to_string(),
-        commit: copied.commit.get(),
-        rows: copied.row_count,
-        bytes: copied.len_bytes,
-        continued: copied.is_continued,
-    })?;
-    Ok(Outcome::Good)
+    args.print(copied, out)
 }
 
 /// The directory, if it holds a world whose making was cut short.
@@ -99,6 +101,9 @@ fn begun_in(to: &Place) -> Result<Option<&Path>, Error> {
         Place::Address(_) => Ok(None),
     }
 }
+
+/// Bytes in which an archive has its line and its head; an upper bound.
+const HEAD_BYTES: u64 = 8192;
 
 /// The archive, and how long it is if that is known.
 struct Input {
@@ -120,6 +125,35 @@ impl Args {
         let data = file.metadata().map_err(failed)?;
         let len_bytes = data.is_file().then_some(data.len());
         Ok(Input { reader: Box::new(file), len_bytes })
+    }
+
+    /// Whether the world that is there, with this newest commit, is the one of an archive, and was not written since. Reads
+    /// the head of the archive.
+    fn is_restored(&self, file: &mut Input, commit: CommitSeq, out: &Output) -> Result<bool, Failure> {
+        let mut begin = Vec::new();
+        let read = file.reader.by_ref().take(HEAD_BYTES).read_to_end(&mut begin);
+        read.map_err(|error| Failure::io("read", &self.file, &error))?;
+        let opened = ArchiveReader::open(&begin[..], Limits::default());
+        let opened = opened.map_err(|fault| self.failure(fault.into()))?;
+        let head = opened.head();
+        let row = FrameView::open(Space::WorldMeta, COMMIT_SEQUENCE_KEY, &head.commit_row);
+        let is_of_commit = row.is_ok_and(|row| row.header().version == commit.get());
+        let options = options();
+        let world =
+            self.wait.when_free(out, || self.to.open_read_only(World::builder().options(&options)))?;
+        let Identity { uuid, incarnation } = world.identity();
+        Ok(is_of_commit && (head.uuid, head.incarnation) == (uuid.into_bytes(), incarnation.into_bytes()))
+    }
+
+    fn print(&self, copied: Copied, out: &Output) -> Result<Outcome, Failure> {
+        out.print(&Report {
+            world: self.to.to_string(),
+            commit: copied.commit.get(),
+            rows: copied.row_count,
+            bytes: copied.len_bytes,
+            continued: copied.is_continued,
+        })?;
+        Ok(Outcome::Good)
     }
 
     /// An error with the place that it is about.

@@ -198,6 +198,33 @@ fn an_archive_that_lies_is_no_world() {
 }
 
 #[test]
+fn an_archive_whose_world_no_open_could_hold_is_refused_before_it_is_read() {
+    let good = archive(&small());
+    let reader = ArchiveReader::open(&good[..], Limits::default()).expect("sound");
+    let restored = |row_count: u8, mib: usize| {
+        let (mut out, row) = (Vec::new(), vec![0; mib << 20]);
+        let mut writer = ArchiveWriter::new(Codec::Zstd, reader.head(), &mut out).expect("fits");
+        for number in 0..row_count {
+            writer.row(Family::WorldMeta, &[b'z', number], &row, &mut out).expect("in order");
+        }
+        writer.row(Family::Object, b"z", &row, &mut out).expect("in order");
+        writer.finish(&mut out).expect("fits");
+        let there = Arc::<MemEngine>::default();
+        let (restored, _) = restore(&out, &there, 1 << 20, None);
+        (restored.expect_err("it is no archive of a world").to_string(), rows(&*there).len())
+    };
+    let (said, there) = restored(9, 32);
+    expect!["the archive holds no world that this release could open: its names and other rows of `worldMeta` take more than 268435456 bytes"].assert_eq(&said);
+    assert!(there < 9, "{there} rows were loaded");
+    // Rows of other families take no room of theirs.
+    let (said, _) = restored(7, 32);
+    expect![
+        "the archive holds no world that this release could open: the row of the world's limits is missing"
+    ]
+    .assert_eq(&said);
+}
+
+#[test]
 fn a_restore_of_one_part_goes_on_too_and_is_no_world_before() {
     let world = World::builder().in_memory().expect("is made");
     world.objects().put("a", *b"value").expect("commits");

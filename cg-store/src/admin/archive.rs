@@ -20,6 +20,9 @@ use crate::storage::error::{Damage, Error};
 use crate::storage::meta::{WORLD, WorldRows};
 use crate::storage::staged::is_part;
 
+/// The most bytes that the rows of `worldMeta` take together. An open reads them all.
+const MAX_META_BYTES: u64 = 256 << 20;
+
 /// Why a world was not archived, or an archive not restored.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -106,8 +109,9 @@ impl Admin<'_> {
         let mut so_far = Archived { commit: of.commit(), ..Archived::default() };
         let mut parts = Vec::new();
         let mut archive = ArchiveWriter::new(Codec::Zstd, &head, &mut parts)?;
-        let mut failed = None;
+        let (mut failed, mut meta) = (None, MetaRoom::default());
         let mut add = |family, key: &[u8], row: &[u8]| {
+            meta.take(family, key, row)?;
             match check_row(family, key, row) {
                 Err(error) if damaged == DamagedRows::Refuse => return Err(error.into()),
                 checked => so_far.damaged_count += u64::from(checked.is_err()),
@@ -139,6 +143,29 @@ impl Admin<'_> {
         so_far.written_bytes = len_bytes;
         progress(&so_far);
         Ok(so_far)
+    }
+}
+
+/// How much of what the rows of `worldMeta` may take is taken.
+#[derive(Debug, Default)]
+struct MetaRoom {
+    taken_bytes: u64,
+}
+
+impl MetaRoom {
+    /// Takes the room of a row.
+    ///
+    /// # Errors
+    /// [`ArchiveError::NoWorld`] if there is not so much left.
+    fn take(&mut self, family: Family, key: &[u8], row: &[u8]) -> Result<(), ArchiveError> {
+        if family == Family::WorldMeta {
+            self.taken_bytes += (key.len() + row.len()) as u64;
+        }
+        if self.taken_bytes <= MAX_META_BYTES {
+            return Ok(());
+        }
+        let why = format!("its names and other rows of `worldMeta` take more than {MAX_META_BYTES} bytes");
+        Err(ArchiveError::NoWorld { why })
     }
 }
 
@@ -208,8 +235,10 @@ impl<R: Read + Send> RowSource for OfArchive<R> {
     const CHECK: Option<Check<ArchiveError>> = Some(check_world);
 
     fn visit(&mut self, visit: &mut Visit<'_, ArchiveError>) -> Result<ControlFlow<()>, ArchiveError> {
+        let mut meta = MetaRoom::default();
         while let Some(page) = self.reader.next_page()? {
             for (family, key, row) in page.iter() {
+                meta.take(family, key, row)?;
                 if family == Family::WorldMeta && is_own(key) {
                     let (at, key) = (page.offset_bytes(), key.escape_ascii());
                     let why =

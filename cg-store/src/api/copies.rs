@@ -100,7 +100,8 @@ impl WorldBuilder<'_> {
     ///
     /// # Errors
     /// [`ArchiveError::Store`] with [`Error::Corrupt`] for the first damaged row; those of the engine and of the stream;
-    /// [`ArchiveError::Fault`] for a row of more than 256 MiB.
+    /// [`ArchiveError::Fault`] for a row of more than 256 MiB; [`ArchiveError::NoWorld`] if the rows of `worldMeta` take more
+    /// than that together.
     pub fn archive(
         self,
         of: &World,
@@ -114,7 +115,7 @@ impl WorldBuilder<'_> {
     /// Makes the world of an [archive](Self::archive) in an engine without rows.
     ///
     /// It is the same world: opened for writing, it becomes one of a new incarnation. One pass over the stream, with memory
-    /// for its largest part twice, two parts of 4 MiB, and at the end the rows of `worldMeta`. Until the whole archive was
+    /// for its largest part twice, two parts of 4 MiB, and at the end the rows of `worldMeta`, at most 256 MiB. Until the whole archive was
     /// read and found to be sound, the rows open as no world. After an interruption the same call with the same archive goes on.
     ///
     /// # Errors

@@ -126,12 +126,13 @@ fn nothing_is_overwritten() {
     let files = sample.beside("files");
     fs::create_dir(&files).expect("it is new");
     fs::write(files.join("a"), "a").expect("the disk takes it");
-    for to in [&path, &files] {
-        for more in [&[][..], &["--resume"][..]] {
-            let said = run(&[&["restore", text(&file), text(to)], more].concat());
-            assert_eq!((said.code, said.out.as_str(), said.err), (1, "", full(to)), "{more:?}");
-        }
+    for (to, more) in [(&path, &[][..]), (&files, &[]), (&files, &["--resume"])] {
+        let said = run(&[&["restore", text(&file), text(to)], more].concat());
+        assert_eq!((said.code, said.out.as_str(), said.err), (1, "", full(to)), "{more:?}");
     }
+    // The world itself is the one that the file has.
+    let said = run(&["restore", text(&file), text(&path), "--resume", "--json"]);
+    assert_eq!((said.code, said.json()["rows"].clone()), (0, json!(0)));
     assert!((fs::read(&file).expect("it is there"), sample.files()) == before);
     let none = sample.beside("none");
     assert_eq!(run(&["restore", text(&none), text(&sample.beside("new"))]).code, 4);
@@ -259,10 +260,29 @@ fn a_killed_restore_goes_on_or_begins_again() {
     assert!(said.json()["rows"].as_u64().is_some_and(|rows| rows < all.len() as u64 - 1), "{said:?}");
     assert!(rows(&half) == all);
 
+    // One that was finished is finished again, unless the world was written since.
+    let before = rows(&half);
+    let said = run(&["restore", text(&file), text(&half), "--resume", "--json"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert_eq!((said.json()["continued"].clone(), said.json()["rows"].clone()), (json!(true), json!(0)));
+    assert!(rows(&half) == before);
+    let taken = |place: &Path| {
+        let rule = "a world is created in an empty or missing directory";
+        format!("cg: {} already holds files; {rule}\n", text(place))
+    };
+    let said = run(&["restore", text(&file), text(&half)]);
+    assert_eq!((said.code, said.err), (1, taken(&half)));
+    let other = full();
+    let another = archived(&other, "other.cgw");
+    let said = run(&["restore", text(&another), text(&half), "--resume"]);
+    assert_eq!((said.code, said.err), (1, taken(&half)));
+    run(&["object", "put", text(&half), "a", "--text", "b"]).good();
+    let said = run(&["restore", text(&file), text(&half), "--resume"]);
+    assert_eq!((said.code, said.err), (1, taken(&half)));
+
     // A part of another archive is taken away first, unless it would be needed twice.
     let half = killed(&sample, &file);
-    let other = full();
-    let others = archived(&other, "other.cgw");
+    let others = another;
     let mut command = Command::new(env!("CARGO_BIN_EXE_cg"));
     command.args(["restore", "-", text(&half), "--resume"]);
     let output = command.stdin(fs::File::open(&others).expect("it is there")).output().expect("it runs");
