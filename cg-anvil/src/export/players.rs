@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use cg_format::entity::Entity;
@@ -110,12 +111,8 @@ impl<'a> Players<'a> {
                 let raw = tree(&bytes).unwrap_or_default();
                 let kept = Document::parse(&raw, &nbt::Limits::default()).ok();
                 let kept_nbt = kept.map_or(&[][..], |kept| kept.root.raw());
-                let Some(changed) = self.changed(uuid, &entity, Some(kept_nbt))? else {
-                    return Ok(Some(bytes));
-                };
-                // Tag and length of the root's name come before it.
-                let head = kept.and_then(|kept| raw.get(..3 + kept.name.0.len())).unwrap_or(&NEW_HEAD);
-                Ok(Some(file_of(head, &changed).into()))
+                let changed = self.changed(uuid, &entity, Some(kept_nbt))?;
+                Ok(Some(changed.and_then(|changed| with_player(&bytes, &changed)).map_or(bytes, Cow::Owned)))
             }
         }
     }
@@ -224,6 +221,51 @@ impl<'a> Players<'a> {
         let two = TwoStates { uuid, taken, other, is_replaced: is_changed };
         Ok((own.root.raw() != in_level).then_some(two))
     }
+}
+
+/// The player of a `level.dat`.
+#[derive(Debug, Default)]
+pub(super) struct InLevel {
+    /// The player; `None` if it has none, or one without a UUID.
+    pub(super) uuid: Option<Uuid>,
+    raw: Vec<u8>,
+    /// Where the player's fields are in these.
+    fields: Range<usize>,
+}
+
+impl InLevel {
+    /// Looks into a file.
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let raw = tree(bytes).unwrap_or_default();
+        let found = Document::parse(&raw, &nbt::Limits::default()).ok().and_then(|level| {
+            let (player, field, at) = player::of_level(&level)?;
+            let end = at + field.offset_bytes + field.raw.len();
+            Some((entity::uuid(player), end - player.raw().len()..end))
+        });
+        let (uuid, fields) = found.unwrap_or_default();
+        Self { uuid, raw, fields }
+    }
+
+    /// The file with other fields of the player; `None` if it has these.
+    pub(super) fn with(mut self, nbt: &[u8]) -> Option<Vec<u8>> {
+        if self.raw.get(self.fields.clone()) == Some(nbt) {
+            return None;
+        }
+        self.raw.splice(self.fields, nbt.iter().copied());
+        Some(compress_as(Compression::Gzip, &self.raw))
+    }
+}
+
+/// The file of a player with other NBT, under the name that the root of the old one has; `None` if that says the same.
+pub(super) fn with_player(old: &[u8], nbt: &[u8]) -> Option<Vec<u8>> {
+    let raw = tree(old).unwrap_or_default();
+    let kept = Document::parse(&raw, &nbt::Limits::default()).ok();
+    if kept.is_some_and(|kept| kept.root.raw() == nbt) {
+        return None;
+    }
+    // Tag and length of the root's name come before it.
+    let head = kept.and_then(|kept| raw.get(..3 + kept.name.0.len())).unwrap_or(&NEW_HEAD);
+    Some(file_of(head, nbt))
 }
 
 /// The tree of a file.

@@ -143,8 +143,8 @@ pub(super) fn survey(
                         riders += u64::from(column.map_or(is_here, |column| scope.has_column(column)));
                     }
                 },
-                // They stay as the save has them where columns are put into one.
-                Ok(listed::Root::Player) if scope.dimension().is_some() => {}
+                Ok(listed::Root::Player) if scope.columns().is_some() && !is_here => {}
+                Ok(listed::Root::Player) if scope.columns().is_none() && scope.dimension().is_some() => {}
                 Ok(listed::Root::Player) => drop(players.insert(id.get())),
                 Ok(listed::Root::NoNbt) => {
                     report.missed(choice::NEVER_SAVED, is_here.into());

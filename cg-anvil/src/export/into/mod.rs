@@ -4,6 +4,9 @@
 //! the world does not have stays as the save has it. Of one that it has, entities and points of interest that the world
 //! does not have beside it go: those of the save belong to what was replaced.
 //!
+//! Players of the world who are in the boxes are put too (`players.rs`), into their files and, where it has them, into `level.dat`;
+//! every other player stays as the save has them.
+//!
 //! The save is locked as its game locks it. Each region file is replaced whole (`part.rs`), after the old one was kept
 //! beside the save (`backup.rs`). So the command may be killed at any moment, and be run again.
 
@@ -14,6 +17,7 @@ mod lists;
 mod options;
 mod part;
 mod plan;
+mod players;
 mod putting;
 mod report;
 mod run;

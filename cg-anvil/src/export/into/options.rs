@@ -20,6 +20,8 @@ pub struct IntoOptions {
     pub allow_newer: bool,
     /// Takes entities that are put out of other places of the save, where they are left out otherwise.
     pub replace_entities: bool,
+    /// Leaves players as the save has them.
+    pub keep_players: bool,
     /// Keeps nothing of what is replaced.
     pub no_backup: bool,
     /// Counts what would change, and writes nothing.

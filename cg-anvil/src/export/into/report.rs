@@ -32,6 +32,11 @@ pub struct IntoReport {
     pub points: SlotCounts,
     /// Entities in slots that were put, riders too.
     pub entities: u64,
+    /// Players who are in the boxes, each in their file or in `level.dat`.
+    pub players: SlotCounts,
+    /// Players who were left out: their game is newer than the save's, or the save has an entity elsewhere that they have with
+    /// them.
+    pub left_players: u64,
     /// Entities of slots that were replaced which the world does not have in the boxes.
     pub removed_entities: u64,
     /// Columns of the save in the boxes that the world does not have. They stay as they are.
@@ -123,6 +128,7 @@ impl IntoReport {
     /// Whether all that the world has in the boxes is in the save, where its game looks.
     pub fn is_whole(&self) -> bool {
         self.newer_columns.count == 0
+            && self.left_players == 0
             && self.elsewhere.count == 0
             && self.unfinished_import.is_none()
             && self.warnings.is_empty()

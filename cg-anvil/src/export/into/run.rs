@@ -11,6 +11,7 @@ use super::backup::Backup;
 use super::error::IntoError;
 use super::options::{IntoOptions, IntoProgress};
 use super::plan::{Plan, Planner};
+use super::players::Players;
 use super::putting::Putting;
 use super::report::{Elsewhere, IntoReport};
 use super::same::Judge;
@@ -44,7 +45,7 @@ pub fn export_into(
     let _lock = lock(&target.root, options.dry_run)?;
     let columns = Columns::of(&options.boxes);
     let mut exported = ExportReport::default();
-    let Survey { regions, riders, heights, .. } =
+    let Survey { regions, riders, players, heights } =
         survey(world, &catalog, Scope::Columns(dimension, &columns), &mut exported)?;
     let count = regions.len();
     let region = |pos| Region {
@@ -73,8 +74,8 @@ pub fn export_into(
         plan.unread_count(),
     );
     exported.missed("slots that could not be read, and were changed since", exported.dropped_slot_count);
-    let nothing =
-        (count == 0).then(|| format!("the world has nothing of {} in the boxes", options.dimension));
+    let nothing = (count == 0 && players.is_empty())
+        .then(|| format!("the world has nothing of {} in the boxes", options.dimension));
     let mut report = IntoReport {
         dry_run: options.dry_run,
         dimension: options.dimension.clone(),
@@ -96,7 +97,10 @@ pub fn export_into(
     plan.leave_out(&damaged, &target, options.allow_newer, &mut report);
     report.damaged_columns = damaged;
     let entities = plan.entities();
-    let found = elsewhere(&target, &plan, &entities, options, &mut watch)?;
+    let mut players = Players::find((world, &catalog), players, (&target, options), &mut report)?;
+    let wanted = entities.iter().copied().chain(players.held()).collect();
+    let mut found = elsewhere(&target, &plan, &wanted, options, &mut watch)?;
+    players.leave_out(&mut found, options.replace_entities, &mut report);
     let left_out = note(&target, &found, options.replace_entities, &mut report);
     let taken = if options.replace_entities { found.slots } else { BTreeMap::new() };
     let mut putting = Putting {
@@ -122,7 +126,8 @@ pub fn export_into(
         watch(IntoProgress::Wrote { regions_done: done + 1, regions: count });
     }
     putting.take_elsewhere(&mut watch)?;
-    let Putting { mut report, backup, .. } = putting;
+    let Putting { mut report, mut backup, .. } = putting;
+    players.put(options, backup.as_mut(), &mut report, &mut watch)?;
     if let Some(backup) = backup {
         let folders = backup.finish().map_err(failed)?;
         report.backups = folders.iter().map(|folder| folder.display().to_string()).collect();

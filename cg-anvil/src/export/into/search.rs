@@ -21,7 +21,7 @@ use crate::save::{self, Layout, RegionKind};
 /// Folders of players, in the order of versions.
 const PLAYERS: [&str; 3] = ["players", "playerdata", "players/data"];
 /// The largest file of a player that is read.
-const MAX_PLAYER_BYTES: usize = 64 << 20;
+pub(super) const MAX_PLAYER_BYTES: usize = 64 << 20;
 /// Threads that read at most.
 const MAX_THREADS: usize = 16;
 
@@ -164,7 +164,7 @@ fn players(root: &Path, wanted: &HashSet<Uuid>) -> Result<BTreeMap<PathBuf, BTre
 }
 
 /// The entities that a player, or the one of a `level.dat`, has with them.
-fn held_by(root: Compound<'_>) -> Vec<Uuid> {
+pub(super) fn held_by(root: Compound<'_>) -> Vec<Uuid> {
     let player = root.compound("Data").map_or(Some(root), |data| data.compound("Player"));
     let ridden = player.and_then(|player| player.compound("RootVehicle")?.compound("Entity"));
     let thrown = player.and_then(|player| player.list("ender_pearls")).into_iter().flat_map(List::compounds);

@@ -1,9 +1,7 @@
 //! Players that a host changed, moved, deleted or added.
 
 use super::*;
-use cg_anvil::export::into::{IntoOptions, export_into};
 use cg_format::entity::{Entity, EntityPos, Owner, Reason};
-use cg_format::{BlockBox, BlockPos};
 
 #[test]
 fn a_changed_player_differs_in_exactly_that() {
@@ -83,28 +81,6 @@ fn an_added_player_gets_a_file_where_the_game_looks() {
         assert_eq!(tree(&added), tree(&version.file(uuid, [1.0, 2.0, 3.0], 0, 5)));
         assert_eq!(files, made.files);
     }
-}
-
-#[test]
-fn columns_that_are_put_into_a_save_leave_its_players_alone() {
-    let made = Made::imported(V1_20);
-    made.set_health(IN_COLUMN, 1);
-    made.write("other");
-    let options = IntoOptions {
-        dimension: "minecraft:overworld".to_owned(),
-        boxes: vec![BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(15, 0, 15))],
-        allow_newer: true,
-        no_backup: true,
-        ..IntoOptions::default()
-    };
-    let save = made.dir.path().join("other");
-    let report = export_into(&made.world, &save, &options, |_| {}).expect("put");
-    assert_eq!((report.entities, report.not_exported.len(), report.warnings.len()), (0, 0, 0));
-    let mut files = Files::new();
-    walk(&save, &save, &mut files);
-    files.retain(|name, _| !name.ends_with(".mca") && name != "session.lock");
-    assert_eq!(files, made.files);
-    assert!(!save.join("entities").exists());
 }
 
 /// All files are as they came, but for a player's, which differs in these fields alone.

@@ -3,6 +3,7 @@
 #![allow(clippy::case_sensitive_file_extension_comparisons, reason = "the game spells them so")]
 
 mod changed;
+mod into;
 mod merge;
 mod real;
 mod refused;
@@ -66,8 +67,8 @@ impl Version {
             let words = [high >> 32, high, low >> 32, low].map(|word| (word as u32).cast_signed());
             out.int_array("UUID", &words);
         }
-        out.raw_compounds("ender_pearls", [&pearl()[..]].into_iter());
-        out.compound("RootVehicle", |out| out.raw_compound("Entity", &pearl()));
+        out.raw_compounds("ender_pearls", [&pearl(uuid)[..]].into_iter());
+        out.compound("RootVehicle", |out| out.raw_compound("Entity", &pearl(uuid)));
     }
 
     fn file(self, uuid: Uuid, pos: [f64; 3], dimension: i32, health: i32) -> Vec<u8> {
@@ -98,8 +99,8 @@ impl Version {
 }
 
 /// An entity that a player has with them.
-fn pearl() -> Vec<u8> {
-    maker::entity("minecraft:ender_pearl", [7, 7, 7, 7], [5.0, 64.0, 5.0], &[])
+fn pearl(of: Uuid) -> Vec<u8> {
+    maker::entity("minecraft:ender_pearl", [7, 7, 7, of.as_u128() as i32], [5.0, 64.0, 5.0], &[])
 }
 
 /// As the game compresses, which is not as this code does.
@@ -271,7 +272,7 @@ fn players_are_entities_and_their_files_come_back_byte_for_byte() {
         }
         // What they have with them stays inside.
         assert_eq!(
-            made.world.entity(EntityId::new(Uuid::from_u128(7 << 96 | 7 << 64 | 7 << 32 | 7))).unwrap(),
+            made.world.entity(EntityId::new(Uuid::from_u128(7 << 96 | 7 << 64 | 7 << 32 | 3))).unwrap(),
             None
         );
         let (report, files) = made.export("out");

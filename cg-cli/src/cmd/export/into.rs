@@ -51,6 +51,9 @@ pub(super) struct IntoArgs {
     /// With `--into`: count what would change, and write nothing.
     #[arg(long, requires = "into", conflicts_with = "mca")]
     dry_run: bool,
+    /// With `--into`: leave players as the save has them, also those who are in the boxes.
+    #[arg(long, requires = "into", conflicts_with = "mca")]
+    keep_players: bool,
     /// With `--into`: keep nothing of what is replaced.
     #[arg(long, requires = "into", conflicts_with = "mca")]
     no_backup: bool,
@@ -86,6 +89,7 @@ pub(super) fn run(
         damaged,
         allow_newer: args.allow_newer,
         replace_entities: args.replace_entities,
+        keep_players: args.keep_players,
         no_backup: args.no_backup,
         dry_run: args.dry_run,
     };
@@ -166,6 +170,7 @@ impl fmt::Display for Report {
         }
         let (entities, removed) = (grouped(report.entities), grouped(report.removed_entities));
         writeln!(f, "entities: {done} {entities}, gone with what is replaced {removed}")?;
+        show_players(f, report)?;
         if report.kept_columns > 0 {
             let count = grouped(report.kept_columns);
             writeln!(f, "columns of the save that the world does not have, which stay as they are: {count}")?;
@@ -187,6 +192,22 @@ impl fmt::Display for Report {
             writeln!(f, "region files written: {files}")
         }
     }
+}
+
+fn show_players(f: &mut fmt::Formatter<'_>, report: &IntoReport) -> fmt::Result {
+    let SlotCounts { new, replaced, equal, .. } = report.players;
+    if new + replaced + equal > 0 {
+        let [new, replaced, equal] = [new, replaced, equal].map(grouped);
+        writeln!(f, "players: new {new}, replaced {replaced}, equal {equal}")?;
+    }
+    if report.left_players > 0 {
+        let count = grouped(report.left_players);
+        writeln!(
+            f,
+            "left out, as their game is newer than the save's or the save has elsewhere what they have with them: players {count}"
+        )?;
+    }
+    Ok(())
 }
 
 fn show_newer(f: &mut fmt::Formatter<'_>, newer: &Listed<NewerColumn>) -> fmt::Result {

@@ -1,0 +1,118 @@
+//! Players of a world who are put into a save that is there, with the columns around them.
+
+use super::*;
+use cg_anvil::export::into::{IntoOptions, IntoReport, SlotCounts, export_into};
+use cg_format::{BlockBox, BlockPos};
+
+fn options() -> IntoOptions {
+    IntoOptions {
+        dimension: "minecraft:overworld".to_owned(),
+        boxes: vec![BlockBox::new(BlockPos::new(0, 0, 0), BlockPos::new(15, 0, 15))],
+        ..IntoOptions::default()
+    }
+}
+
+impl Made {
+    /// Puts the column at (0, 0) into a save, and gives the files of that which are no regions.
+    fn put_into(&self, name: &str, options: &IntoOptions) -> (IntoReport, Files) {
+        let save = self.dir.path().join(name);
+        let report = export_into(&self.world, &save, options, |_| {}).expect("put");
+        let mut files = Files::new();
+        walk(&save, &save, &mut files);
+        files.retain(|name, _| !name.ends_with(".mca") && name != "session.lock");
+        assert!(!save.join("entities").exists());
+        (report, files)
+    }
+}
+
+#[test]
+fn players_in_the_boxes_are_put_and_all_others_stay() {
+    for version in [V1_13, V1_20, V26_2] {
+        let made = Made::imported(version);
+        for uuid in [IN_COLUMN, FAR, IN_NETHER] {
+            made.set_health(uuid, 1);
+        }
+        made.write("other");
+        let put = IntoOptions { allow_newer: true, ..options() };
+        let dry = IntoOptions { dry_run: true, ..put.clone() };
+        let kept = IntoOptions { keep_players: true, ..put.clone() };
+        let replaced = SlotCounts { replaced: 1, ..SlotCounts::default() };
+        for (options, counts) in [(&kept, SlotCounts::default()), (&dry, replaced)] {
+            let (report, files) = made.put_into("other", options);
+            assert_eq!((report.players, report.left_players, files), (counts, 0, made.files.clone()));
+        }
+        let (report, files) = made.put_into("other", &put);
+        assert_eq!((report.players, report.left_players, report.is_whole()), (replaced, 0, true));
+        let mut expected = made.files.clone();
+        expected.insert(made.path(IN_COLUMN), version.file(IN_COLUMN, [5.25, 64.0, 6.5], 0, 1));
+        assert_eq!(trees(&files), trees(&expected));
+        // What was replaced is beside the save.
+        let backup = Path::new(report.backups.last().expect("a folder"));
+        let old = fs::read(backup.join(made.path(IN_COLUMN))).expect("kept");
+        assert_eq!(old, made.files[&made.path(IN_COLUMN)]);
+        let (report, again) = made.put_into("other", &put);
+        assert_eq!((report.players, again), (SlotCounts { equal: 1, ..SlotCounts::default() }, files));
+        // One whom the save does not have gets a file.
+        fs::remove_file(made.dir.path().join("other").join(made.path(IN_COLUMN))).expect("there");
+        let (report, files) = made.put_into("other", &put);
+        assert_eq!(report.players, SlotCounts { new: 1, ..SlotCounts::default() });
+        assert_eq!(trees(&files), trees(&expected));
+    }
+}
+
+#[test]
+fn the_player_of_level_dat_is_put_there_too() {
+    for has_file in [true, false] {
+        let mut files = V1_20.save();
+        let level = |health| {
+            V1_20.level(|data| {
+                data.compound("Player", |out| V1_20.player(out, OWNER, [5.0, 64.0, 5.0], 0, health));
+            })
+        };
+        files.insert("level.dat".to_owned(), level(3));
+        if has_file {
+            files.insert(V1_20.path(OWNER), V1_20.file(OWNER, [5.0, 64.0, 5.0], 0, 3));
+        }
+        let made = Made::new(V1_20, files);
+        made.import("save", &ImportOptions::default());
+        made.set_health(OWNER, 4);
+        let put = IntoOptions { allow_newer: true, ..options() };
+        let (report, files) = made.put_into("save", &put);
+        assert_eq!(report.players, SlotCounts { replaced: 1, equal: 1, ..SlotCounts::default() });
+        let mut expected = made.files.clone();
+        expected.insert("level.dat".to_owned(), level(4));
+        if has_file {
+            expected.insert(V1_20.path(OWNER), V1_20.file(OWNER, [5.0, 64.0, 5.0], 0, 4));
+        }
+        assert_eq!(trees(&files), trees(&expected));
+    }
+}
+
+#[test]
+fn a_player_is_left_out_who_is_newer_or_whose_vehicle_is_elsewhere() {
+    let made = Made::imported(V1_20);
+    made.set_health(IN_COLUMN, 1);
+    let mut other = Made { version: V1_13, files: V1_13.save(), ..Made::imported(V1_20) };
+    other.dir = tempfile::tempdir().expect("a folder");
+    other.set_health(IN_COLUMN, 1);
+    other.write("older");
+    let (report, files) = other.put_into("older", &options());
+    assert_eq!((report.players, report.left_players, report.is_whole()), (SlotCounts::default(), 1, false));
+    assert_eq!(files, other.files);
+
+    // In the save another player has that pearl.
+    let thief = Uuid::from_u128(5);
+    made.write("stolen");
+    let save = made.dir.path().join("stolen");
+    let put = IntoOptions { allow_newer: true, ..options() };
+    let stolen = gzip(|out| out.raw_compounds("ender_pearls", [&pearl(IN_COLUMN)[..]].into_iter()));
+    fs::write(save.join(made.path(thief)), stolen).expect("written");
+    for replace_entities in [false, true] {
+        let (report, files) = made.put_into("stolen", &IntoOptions { replace_entities, ..put.clone() });
+        assert_eq!((report.players, report.left_players), (SlotCounts::default(), 1));
+        assert_eq!(files[&made.path(IN_COLUMN)], made.files[&made.path(IN_COLUMN)]);
+        assert!(report.elsewhere.first.iter().any(|place| place.file == made.path(thief)));
+    }
+    fs::remove_file(save.join(made.path(thief))).expect("there");
+    assert_eq!(made.put_into("stolen", &put).0.players.replaced, 1);
+}
