@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ChunkPos, Dimension};
 use cg_store::cache::Column;
-use cg_store::layer::{Base, Found, batch, origin_of};
-use cg_store::{Error, LoadTicket, Peek, World};
+use cg_store::layer::{Base, Found, batch, check_height, origin_of};
+use cg_store::{Error, LoadTicket, Peek};
 
 use super::background::spawn_when_applied;
 use super::handle::Overlay;
@@ -72,10 +72,7 @@ impl<S: Base> Overlay<S> {
         ys: RangeInclusive<i64>,
     ) -> Result<Column, Error> {
         let (lowest, highest) = ys.into_inner();
-        let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
-        if chunks > World::MAX_COLUMN_CHUNKS {
-            return Err(Error::ColumnTooHigh { chunks });
-        }
+        check_height(lowest, highest)?;
         let at = |y| Ok::<_, Error>(ChunkAt::new(dimension, ChunkPos::new(x, y, z)?));
         let places: Vec<_> = (lowest..=highest).map(at).collect::<Result<_, _>>()?;
         let chunks: Vec<_> = self.load_many(&places).into_iter().collect::<Result<_, _>>()?;

@@ -7,6 +7,7 @@ use cg_format::chunk::Chunk;
 use cg_format::{ChunkAt, ChunkPos, Dimension, Lookup};
 use cg_store::cache::Column;
 use cg_store::error::ConflictKey;
+use cg_store::layer::check_height;
 use cg_store::{Error, World};
 
 use super::home::SegmentHome;
@@ -90,10 +91,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
         ys: RangeInclusive<i64>,
     ) -> Result<Column, Error> {
         let (lowest, highest) = ys.into_inner();
-        let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
-        if chunks > World::MAX_COLUMN_CHUNKS {
-            return Err(Error::ColumnTooHigh { chunks });
-        }
+        check_height(lowest, highest)?;
         let at = |y| Ok::<_, Error>(ChunkAt::new(dimension, ChunkPos::new(x, y, z)?));
         let (first, last) = (at(lowest)?, at(highest)?);
         if highest < lowest || self.segment_of(first) == self.segment_of(last) {

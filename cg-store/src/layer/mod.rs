@@ -30,6 +30,7 @@ pub use crate::kinds::object::{ObjectWrite, behind_all, range};
 pub use crate::kinds::record::{decode as decode_record, leaf_of, scan_area};
 pub use crate::maintain::tick::CompactionSteps;
 pub use crate::read::cache::Stored;
+pub use crate::read::chunk::check_height;
 pub use crate::read::chunk::decode::decode;
 pub use crate::read::delta::worth_a_delta;
 pub use crate::rt::lock_order::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, host, rank};

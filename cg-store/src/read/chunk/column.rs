@@ -47,7 +47,10 @@ impl ReadState {
 }
 
 /// Refuses heights that are too far apart.
-pub(crate) fn check_height(lowest: i64, highest: i64) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::ColumnTooHigh`].
+pub fn check_height(lowest: i64, highest: i64) -> Result<(), Error> {
     let chunks = if highest < lowest { 0 } else { highest.abs_diff(lowest).saturating_add(1) };
     if chunks > options::MAX_COLUMN_CHUNKS { Err(Error::ColumnTooHigh { chunks }) } else { Ok(()) }
 }

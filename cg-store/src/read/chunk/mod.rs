@@ -16,7 +16,7 @@ use cg_format::{ChunkAt, Tier};
 
 use crate::engine::CommitSeq;
 
-pub(crate) use column::check_height;
+pub use column::check_height;
 pub use cubes::Area;
 pub(crate) use cubes::{Cubes, clusters_of, keys_of};
 pub(crate) use find::{Rows, find, find_many};
