@@ -8,15 +8,16 @@
 //! | takes them | are written in the order of their submission |
 //! | refuses the content, was released, or does not fit its base any more | are refused; their tickets report it |
 //! | has a storage that takes no writes now | wait; readers get the reason; every read, flush and tick of the arenas tries again |
+//! | fails to sync what it was given | are written; their tickets report that they are not durable |
 //! | loses its last handle | are written before |
 //!
 //! **Invariants**.
 //! - What was submitted before a call of the overlay began is seen by that call, unless it runs inside a closure of a
 //!   transaction: then it is seen after that.
 //! - A thread that has the right to change any overlay waits for no other overlay's in order to read.
+//! - A batch is given to the engine once, unless the engine certainly wrote nothing.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::Waker;
 
@@ -33,7 +34,7 @@ use super::inside::is_inside;
 use super::pool::Pool;
 use super::submitted::Waiting;
 use super::transaction::{OverlayReads, commit};
-use crate::store::OverlayError;
+use crate::store::{Kept, OverlayError, Written};
 
 /// What is woken and dropped without a lock: both may be code of the host.
 #[derive(Default)]
@@ -62,11 +63,12 @@ struct Issuer<S: Base> {
     arena: Weak<Arena>,
 }
 
-/// The commits of a pool, as tickets know them.
-struct Commits<S: Base> {
+/// The commit of a batch, as its ticket knows it.
+struct Commit<S: Base> {
     pool: Weak<Pool<S>>,
-    /// The newest commit that is known to survive a power cut, with what it refers to in the base.
-    kept: Arc<AtomicU64>,
+    kept: Arc<Kept>,
+    /// Its mark in `kept`.
+    mark: u64,
 }
 
 impl<S: Base> Overlay<S> {
@@ -83,7 +85,8 @@ impl<S: Base> Overlay<S> {
     /// panics, its batch is refused alone. A batch whose arena was released, or whose lease ended, is refused with
     /// [`OverlayError::Released`]. While the storage takes no writes, batches wait: readers of the overlay and
     /// [`Arenas::flush`](crate::Arenas::flush) get the reason, and they and each [`Arenas::tick`](crate::Arenas::tick) try
-    /// again. A refusal whose ticket is dropped is reported by the next `flush`.
+    /// again. A batch whose sync failed is written, and never [durable](cg_store::Durable::is_durable). A refusal whose
+    /// ticket is dropped is reported by the next `flush`.
     ///
     /// ```
     /// use cg_layers::Overlay;
@@ -156,7 +159,7 @@ impl<S: Base> Overlay<S> {
         while let Some(next) = submitted.take_next(until) {
             let by = Self::uncounted(&self.pool, &self.arena, next.tenancy);
             let outcome = match by.write_batch(&next.batch) {
-                Ok(commit) => DeferredOutcome::Accepted(batch::committed(self.commits(), commit)),
+                Ok(written) => self.accept(written),
                 Err(Failed::Refused(error)) => {
                     tracing::error!(%error, arena = self.arena.number, "a batch that was submitted is refused, and nothing of it is written");
                     DeferredOutcome::Refused(error)
@@ -180,8 +183,27 @@ impl<S: Base> Overlay<S> {
         Ok(())
     }
 
+    /// What became of a batch that the engine was given. It is not given again.
+    fn accept(&self, written: Written) -> DeferredOutcome {
+        let kept = &self.store().kept;
+        let is_synced = self.store().rows.level() == Level::Power;
+        let (version, mark) = match written {
+            Written::Applied(version) => (version, if is_synced { Kept::SYNCED } else { kept.accept() }),
+            Written::Unsynced(version, error) => {
+                tracing::error!(%error, arena = self.arena.number, "a batch that was submitted is written, and may be lost at a power cut");
+                (version, kept.accept())
+            }
+            Written::InDoubt(error) => {
+                tracing::error!(%error, arena = self.arena.number, "it is not known whether a batch that was submitted is written");
+                return DeferredOutcome::Refused(error.into());
+            }
+        };
+        let commit = Commit { pool: Arc::downgrade(&self.pool), kept: Arc::clone(kept), mark };
+        DeferredOutcome::Accepted(batch::committed(Arc::new(commit), CommitSeq::new(version)))
+    }
+
     /// Writes a batch as one transaction.
-    fn write_batch(&self, batch: &WriteBatch) -> Result<CommitSeq, Failed> {
+    fn write_batch(&self, batch: &WriteBatch) -> Result<Written, Failed> {
         let written = batch::catch_panic("writing what was submitted", || {
             self.check()?;
             let mut tx = begin(OverlayReads::new(self), self.store().catalog()?);
@@ -198,11 +220,7 @@ impl<S: Base> Overlay<S> {
         };
         let committed = batch::catch_panic("writing what was submitted", || commit(tx));
         let failed = |error| if may_pass(&error) { Failed::NotNow(error) } else { Failed::Refused(error) };
-        committed.map(CommitSeq::new).map_err(failed)
-    }
-
-    fn commits(&self) -> Arc<dyn KeepsCommits> {
-        Arc::new(Commits { pool: Arc::downgrade(&self.pool), kept: Arc::clone(&self.store().kept) })
+        committed.map_err(failed)
     }
 
     /// The last handle of the host is dropped: what was submitted is written, and no background job keeps the pool open.
@@ -269,9 +287,9 @@ impl<S: Base> DefersBatches for Issuer<S> {
     }
 }
 
-impl<S: Base> KeepsCommits for Commits<S> {
-    fn has_reached(&self, commit: CommitSeq, level: Level) -> bool {
-        level == Level::Process || self.kept.load(Ordering::Acquire) >= commit.get()
+impl<S: Base> KeepsCommits for Commit<S> {
+    fn has_reached(&self, _: CommitSeq, level: Level) -> bool {
+        level == Level::Process || self.kept.has(self.mark)
     }
 
     fn wait_for(&self, commit: CommitSeq, level: Level) -> Result<(), Error> {
@@ -282,9 +300,9 @@ impl<S: Base> KeepsCommits for Commits<S> {
     }
 }
 
-impl<S: Base> fmt::Debug for Commits<S> {
+impl<S: Base> fmt::Debug for Commit<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Commits").field("kept", &self.kept).finish_non_exhaustive()
+        f.debug_struct("Commit").field("mark", &self.mark).finish_non_exhaustive()
     }
 }
 

@@ -21,7 +21,7 @@ use cg_store::{Error, ErrorKind, Property, Tx, each_kind, kind_map};
 use super::handle::Overlay;
 use super::layered::Layered;
 use crate::merge::MergeKind;
-use crate::store::{Edit, Edits, Row, Store};
+use crate::store::{Edit, Edits, Row, Store, Written};
 
 /// A running transaction of an overlay. It reads the overlay and its own writes. It writes nothing before its closure
 /// has returned without an error.
@@ -57,7 +57,7 @@ impl<S: Base> Overlay<S> {
         let catalog = self.store().catalog()?;
         let mut tx = begin(OverlayReads::new(self), catalog);
         let value = host(|| body(&mut tx))?;
-        commit(tx)?;
+        commit(tx)?.whole()?;
         Ok(value)
     }
 }
@@ -121,9 +121,13 @@ pub(super) fn overlay_of<'o, S: Base>(tx: &OverlayTransaction<'o, S>) -> &'o Ove
 }
 
 /// Writes the changes of a transaction to its overlay.
-/// Returns the number of the commit; that of the last one if nothing was changed.
-pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<u64, Error> {
+/// Returns the commit; the last one if nothing was changed.
+///
+/// # Errors
+/// Nothing was written.
+pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<Written, Error> {
     let (OverlayReads { overlay, seen }, catalog, writes) = end(tx);
+    let has_writes = !writes.is_empty();
     let ground = OverlayGround { overlay, origins: RefCell::default() };
     let resolved = resolve_ownership(&ground, &writes.chunks, &writes.entities)?;
     let now = ground.origins.into_inner();
@@ -156,7 +160,11 @@ pub(super) fn commit<S: Base>(tx: OverlayTransaction<'_, S>) -> Result<u64, Erro
         values.try_for_each(|(key, value)| K::check(&check, key, value))?;
     });
     if edits.is_empty() {
-        return Ok(overlay.store().rows.engine().last_commit().get());
+        if has_writes {
+            // Here and in the base all is as the transaction leaves it, and must be as durable as its rows would be.
+            overlay.store().keep_found(overlay.store().rows.level())?;
+        }
+        return Ok(Written::Applied(overlay.store().rows.engine().last_commit().get()));
     }
     overlay.store().write(overlay.lease(), edits, catalog.current_generation())
 }

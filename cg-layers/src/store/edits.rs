@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use cg_format::{ChunkAt, Lookup};
-use cg_store::engine::{Batch, Level};
+use cg_store::engine::{Batch, EngineError, Level};
 use cg_store::layer::{Base, check_parts, kind};
 use cg_store::{Error, each_kind, kind_map};
 
@@ -27,14 +27,38 @@ impl Edits {
     }
 }
 
+/// A commit that the engine was given.
+#[derive(Debug)]
+pub(crate) enum Written {
+    /// It is applied, and as durable as the commits of the store are.
+    Applied(u64),
+    /// It is applied. Syncing it failed.
+    Unsynced(u64, EngineError),
+    /// Writing failed. The next open of the engine finds out whether it is applied.
+    InDoubt(EngineError),
+}
+
+impl Written {
+    /// Its number.
+    ///
+    /// # Errors
+    /// If it is not as durable as the commits of the store are.
+    pub(crate) fn whole(self) -> Result<u64, Error> {
+        match self {
+            Self::Applied(version) => Ok(version),
+            Self::Unsynced(_, error) | Self::InDoubt(error) => Err(error.into()),
+        }
+    }
+}
+
 impl<S: Base> Store<S> {
     /// Writes the changes of one transaction. Readers see all of them or none. They wait if the changes take more than
     /// one batch.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] for a row that is longer than any batch; `EngineError::ReadOnly` if an earlier commit is
-    /// stuck; the errors of the engine and of the base.
-    pub(crate) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<u64, Error> {
+    /// Nothing was written. [`Error::TooLarge`] for a row that is longer than any batch; `EngineError::ReadOnly` if an
+    /// earlier commit is stuck; the errors of the engine and of the base.
+    pub(crate) fn write(&self, lease: u64, edits: Edits, generation: u32) -> Result<Written, Error> {
         self.names.remember(&self.rows, &self.base)?;
         let mut out = RowWriter::new(self, lease, generation);
         each_kind!(edits, |edits: K| edits.iter().try_for_each(|edit| K::put_rows(&mut out, edit))?);
@@ -48,11 +72,18 @@ impl<S: Base> Store<S> {
         // The base's versions that the rows refer to must be as durable as the rows.
         self.base.keep_found(self.rows.level())?;
         let publishing = self.cache.write(lease, edits.chunks.iter().map(|(at, ..)| at));
-        let (version, closed) = if is_staged {
-            let (version, closed) = self.rows.commit_in_parts(batch, limit_bytes)?;
-            (version, Some(closed))
+        let committed = if is_staged {
+            self.rows
+                .commit_in_parts(batch, limit_bytes)
+                .map(|(version, closed)| (version, Ok(()), Some(closed)))
         } else {
-            (self.rows.commit(batch, self.rows.level())?.get(), None)
+            self.rows.apply(batch, self.rows.level()).map(|(version, synced)| (version.get(), synced, None))
+        };
+        let (version, mut synced, closed) = match committed {
+            Err(error @ (EngineError::WriteFailed { .. } | EngineError::SyncFailed { .. })) => {
+                return Ok(Written::InDoubt(error));
+            }
+            committed => committed?,
         };
         self.counts.rows_written.fetch_add(rows, Ordering::Relaxed);
         for ((at, chunk, origin), over) in edits.chunks.into_iter().zip(over) {
@@ -62,13 +93,13 @@ impl<S: Base> Store<S> {
         if let Some(closed) = closed {
             closed.open();
             if self.rows.level() == Level::Power {
-                self.rows.engine().sync()?;
+                synced = self.rows.engine().sync();
             }
         }
-        if self.rows.level() == Level::Power {
-            self.kept.fetch_max(version, Ordering::AcqRel);
-        }
-        Ok(version)
+        Ok(match synced {
+            Ok(()) => Written::Applied(version),
+            Err(error) => Written::Unsynced(version, error),
+        })
     }
 
     /// Deletes rows of a lease whose values are equal in the base, and `chunks` among them.

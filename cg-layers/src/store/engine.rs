@@ -78,6 +78,25 @@ impl RowEngine {
         self.engine.commit(batch, &[], level)
     }
 
+    /// As [`commit`](Self::commit). Returns the number also if the commit is applied and only its sync failed, with that
+    /// error.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit), but for [`EngineError::SyncFailed`].
+    pub(super) fn apply(
+        &self,
+        batch: Batch,
+        level: Level,
+    ) -> Result<(CommitSeq, Result<(), EngineError>), EngineError> {
+        let _in_order = self.numbering.lock();
+        drop(self.apply_latch.lock_shared()?);
+        match self.engine.commit(batch, &[], level) {
+            // No other commit is made meanwhile.
+            Err(error @ EngineError::SyncFailed { .. }) => Ok((self.engine.last_commit(), Err(error))),
+            committed => Ok((committed?, Ok(()))),
+        }
+    }
+
     /// Writes a batch above the limit as the next commit, in parts. No row is read until the returned value is opened.
     pub(crate) fn commit_in_parts(
         &self,

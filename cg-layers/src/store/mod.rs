@@ -31,6 +31,7 @@ mod edits;
 mod engine;
 mod error;
 mod head;
+mod kept;
 mod kind;
 mod lease_view;
 mod merge_note;
@@ -42,11 +43,12 @@ mod stats;
 mod store_names;
 mod writer;
 
-pub(crate) use edits::Edits;
+pub(crate) use edits::{Edits, Written};
 pub(crate) use engine::RowEngine;
 pub use error::OverlayError;
 #[cfg(feature = "rocks")]
 pub(crate) use head::holds_overlays;
+pub(crate) use kept::Kept;
 pub(crate) use kind::{Edit, OverlayKind, value_of};
 pub(crate) use lease_view::LeaseView;
 pub(crate) use row::Row;

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use cg_format::overlay::Origin;
 use cg_registry::Catalog;
@@ -12,6 +11,7 @@ use cg_store::{Error, StoreLimits, WorldOptions};
 
 use super::cache::RowCache;
 use super::engine::RowEngine;
+use super::kept::Kept;
 use super::stats::Counts;
 use super::store_names::StoreNames;
 
@@ -29,8 +29,8 @@ pub(crate) struct Store<S> {
     pub(super) deltas: bool,
     pub(super) cache: RowCache,
     pub(crate) counts: Counts,
-    /// The newest commit that is known to survive a power cut, with what it refers to in the base.
-    pub(crate) kept: Arc<AtomicU64>,
+    /// Which of the batches that were submitted survive a power cut.
+    pub(crate) kept: Arc<Kept>,
 }
 
 impl<S: Base> Store<S> {
@@ -73,11 +73,11 @@ impl<S: Base> Store<S> {
 
     /// Makes everything that was written as durable as a level: first in the base, then here.
     pub(crate) fn keep_found(&self, level: Level) -> Result<(), Error> {
-        let newest = self.rows.engine().last_commit();
+        let newest = self.kept.newest();
         self.base.keep_found(level)?;
         if level == Level::Power {
             self.rows.sync_if_behind()?;
-            self.kept.fetch_max(newest.get(), Ordering::AcqRel);
+            self.kept.note_synced(newest);
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ use cg_store::{Refused, WriteTicket};
 use super::*;
 use crate::surviving::{Fuse, Surviving};
 
+mod durable;
+
 fn saved(at: ChunkAt, chunk: Chunk) -> WriteBatch {
     let mut batch = WriteBatch::new();
     batch.save(at, chunk);

@@ -33,7 +33,7 @@ pub struct Writes {
 
 impl Writes {
     /// Whether there are no writes.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         !each_kind!(self, |writes| writes.is_empty()).contains(&false)
     }
 
