@@ -78,10 +78,10 @@ impl<S: Base> Base for Overlay<S> {
     }
 
     fn apply_submitted(&self) -> Result<(), Error> {
-        self.applied()
+        self.apply_waiting()
     }
 
-    fn when_applied(&self, job: Box<dyn FnOnce() + Send>) {
+    fn when_applied(&self, job: Box<dyn FnOnce(Result<(), Error>) + Send>) {
         self.run_when_applied(job);
     }
 

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | takes them | are written in the order of their submission |
 //! | refuses the content, was released, or does not fit its base any more | are refused; their tickets report it |
-//! | has a storage that takes no writes now | wait; readers get the reason; every read, flush and tick of the arenas tries again |
+//! | has a storage, or a base, that takes no writes now | wait; readers get the reason; every read, flush and tick of the arenas tries again |
 //! | fails to sync what it was given | are written; their tickets report that they are not durable |
 //! | loses its last handle | are written before |
 //!
@@ -15,11 +15,11 @@
 //! - What was submitted before a call of the overlay began is seen by that call, unless it runs inside a closure of a
 //!   transaction: then it is seen after that.
 //! - A thread that has the right to change any overlay waits for no other overlay's in order to read.
+//! - A batch is written after those that were submitted before it to the layers below.
 //! - A batch is given to the engine once, unless the engine certainly wrote nothing.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::task::Waker;
 
 use cg_store::engine::{CommitSeq, EngineError, Level};
 use cg_store::layer::{
@@ -32,22 +32,9 @@ use super::background::start_job;
 use super::handle::Overlay;
 use super::inside::is_inside;
 use super::pool::Pool;
-use super::submitted::Waiting;
+use super::submitted::{Done, Waiting};
 use super::transaction::{OverlayReads, commit};
 use crate::store::{Kept, OverlayError, Written};
-
-/// What is woken and dropped without a lock: both may be code of the host.
-#[derive(Default)]
-pub(super) struct Done {
-    wakers: Vec<Waker>,
-    batches: Vec<WriteBatch>,
-}
-
-impl Drop for Done {
-    fn drop(&mut self) {
-        self.wakers.drain(..).for_each(Waker::wake);
-    }
-}
 
 /// Why a batch was not written.
 enum Failed {
@@ -85,8 +72,8 @@ impl<S: Base> Overlay<S> {
     /// panics, its batch is refused alone. A batch whose arena was released, or whose lease ended, is refused with
     /// [`OverlayError::Released`]. While the storage takes no writes, batches wait: readers of the overlay and
     /// [`Arenas::flush`](crate::Arenas::flush) get the reason, and they and each [`Arenas::tick`](crate::Arenas::tick) try
-    /// again. A batch whose sync failed is written, and never [durable](cg_store::Durable::is_durable). A refusal whose
-    /// ticket is dropped is reported by the next `flush`.
+    /// again. So they do while a layer below takes none of what was submitted to it. A batch whose sync failed is written,
+    /// and never [durable](cg_store::Durable::is_durable). A refusal whose ticket is dropped is reported by the next `flush`.
     ///
     /// ```
     /// use cg_layers::Overlay;
@@ -127,15 +114,20 @@ impl<S: Base> Overlay<S> {
         Ok(())
     }
 
-    /// Writes what was submitted before this call, here and in the base. Does nothing on a thread that has the right to
-    /// change an overlay.
+    /// Writes what was submitted before this call, here and in the base, to read. Does nothing on a thread that has the
+    /// right to change an overlay.
     ///
     /// # Errors
     /// Why it still waits.
     pub(super) fn applied(&self) -> Result<(), Error> {
-        if is_inside() {
-            return Ok(());
-        }
+        if is_inside() { Ok(()) } else { self.apply_waiting() }
+    }
+
+    /// Writes what was submitted before this call, here and in the base.
+    ///
+    /// # Errors
+    /// Why it still waits; [`Error::Nested`] inside a closure of the overlay that has it.
+    pub(super) fn apply_waiting(&self) -> Result<(), Error> {
         self.base().apply_submitted()?;
         if self.arena.submitted.is_empty() { Ok(()) } else { self.write().map(drop) }
     }
@@ -166,21 +158,25 @@ impl<S: Base> Overlay<S> {
                 }
                 Err(Failed::NotNow(error)) => {
                     submitted.put_back(next);
-                    let why = || Error::Layer {
-                        kind: error.kind(),
-                        error: Box::new(OverlayError::NotWritten {
-                            arena: self.arena.number,
-                            kind: error.kind(),
-                            why: error.to_string(),
-                        }),
-                    };
-                    submitted.for_each_ticket(|ticket| done.wakers.extend(ticket.put_off(why)));
+                    self.put_off(&error, done);
                     return Err(error);
                 }
             };
             self.pool.leave(&self.arena, next, outcome, done);
         }
         Ok(())
+    }
+
+    /// Tells the tasks of what was submitted why it still waits.
+    pub(super) fn put_off(&self, error: &Error, done: &mut Done) {
+        let why = || self.not_written(error);
+        self.arena.submitted.for_each_ticket(|ticket| done.wakers.extend(ticket.put_off(why)));
+    }
+
+    /// Why what was submitted still waits.
+    pub(super) fn not_written(&self, error: &Error) -> Error {
+        let (arena, kind) = (self.arena.number, error.kind());
+        OverlayError::NotWritten { arena, kind, why: error.to_string() }.into()
     }
 
     /// What became of a batch that the engine was given. It is not given again.
@@ -231,12 +227,19 @@ impl<S: Base> Overlay<S> {
             tracing::error!(%error, arena = self.arena.number, "what was submitted still waits, and the overlay has no handle");
         }
         if !is_inside() {
-            self.arena.submitted.wait_for_job();
+            self.arena.submitted.wait_for_jobs();
         }
     }
 
     fn applied_or_inside(&self) -> Result<(), Error> {
-        if is_inside() { self.write().map(drop) } else { self.applied_for_all() }
+        if !is_inside() {
+            return self.applied_for_all();
+        }
+        match self.write().map(drop) {
+            // Below runs a closure of this thread. What was submitted there comes after it, and this cannot wait for that.
+            Err(Error::Nested) => self.write_above().map(drop),
+            written => written,
+        }
     }
 }
 

@@ -1,20 +1,22 @@
 //! Batches that wait for their overlay, in the order of their submission.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::Waker;
 
 use cg_format::ChunkAt;
-use cg_store::layer::{DeferredOutcome, DeferredTicket, Mutex, MutexGuard, batch, rank};
+use cg_store::layer::{Condvar, DeferredOutcome, DeferredTicket, Mutex, batch, rank};
 use cg_store::{Error, Refused, WriteBatch};
 
 /// The batches that were submitted to an arena and are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Submitted {
-    /// Held by a background job as long as it keeps the pool open.
-    job: Mutex<(), rank::OverlayJob>,
     state: Mutex<State, rank::OverlaySubmitted>,
+    /// No background job keeps the pool open any more.
+    idle: Condvar,
     /// How many wait, one that is being written included. Readable without the lock.
     count: AtomicUsize,
 }
@@ -30,10 +32,39 @@ struct State {
     last: u64,
     /// The work for when the right to write is released.
     deferred: Vec<Job>,
+    /// How many background jobs keep the pool open.
+    running: usize,
 }
 
-/// Work for a background thread.
-pub(super) struct Job(pub(super) Box<dyn FnOnce() + Send>);
+/// Work for a background thread, after what was submitted is written. It is told why that still waits, if it does.
+pub(super) struct Job(pub(super) Box<dyn FnOnce(Result<(), Error>) + Send>);
+
+thread_local! {
+    /// How many background jobs this thread runs.
+    static RUNNING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A background job that keeps the pool open, until this is dropped.
+pub(super) struct Running(Arc<Submitted>);
+
+impl Running {
+    pub(super) fn begin(submitted: &Arc<Submitted>) -> Self {
+        submitted.state.lock().running += 1;
+        RUNNING.set(RUNNING.get() + 1);
+        Self(Arc::clone(submitted))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.set(RUNNING.get() - 1);
+        let mut state = self.0.state.lock();
+        state.running -= 1;
+        if state.running == 0 {
+            self.0.idle.notify_all();
+        }
+    }
+}
 
 impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,6 +81,19 @@ pub(super) struct Waiting {
     bytes: u64,
     pub(super) batch: WriteBatch,
     pub(super) ticket: DeferredTicket,
+}
+
+/// What is woken and dropped without a lock: both may be code of the host.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) wakers: Vec<Waker>,
+    pub(super) batches: Vec<WriteBatch>,
+}
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
 }
 
 /// The memory of all batches that wait for arenas of a pool.
@@ -123,16 +167,17 @@ impl Submitted {
         !self.is_empty() && !std::mem::replace(&mut self.state.lock().is_scheduled, true)
     }
 
-    /// A background job begins, so that the next batch starts another one.
-    pub(super) fn begin_job(&self) -> MutexGuard<'_, ()> {
-        let job = self.job.lock();
+    /// The background job of the batches begins, so that the next batch starts another one.
+    pub(super) fn note_begun(&self) {
         self.state.lock().is_scheduled = false;
-        job
     }
 
-    /// Waits until no background job keeps the pool open for what waited.
-    pub(super) fn wait_for_job(&self) {
-        drop(self.job.lock());
+    /// Waits until no background job keeps the pool open. Does not wait on the thread of one: code of the host that it
+    /// runs may drop the last handle.
+    pub(super) fn wait_for_jobs(&self) {
+        if RUNNING.get() == 0 {
+            self.idle.wait_while(&mut self.state.lock(), |state| state.running > 0);
+        }
     }
 
     /// The number of the newest batch; `None` if none waits.

@@ -52,9 +52,12 @@ impl<S: Base> Overlay<S> {
         batch::load_by(
             |job| spawn_when_applied(&self.pool, &self.arena, job),
             at,
-            move |at| {
+            move |at, applied| {
                 let overlay = Self::uncounted(&pool.upgrade()?, &arena.upgrade()?, tenancy);
-                Some(overlay.load_many(at))
+                Some(match applied {
+                    Ok(()) => overlay.load_many(at),
+                    Err(error) => at.iter().map(|_| Err(overlay.not_written(&error))).collect(),
+                })
             },
         )
     }

@@ -1,5 +1,6 @@
 //! The right to write to an arena, and emptying it.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
@@ -7,10 +8,12 @@ use cg_format::overlay::ArenaRow;
 use cg_store::Error;
 use cg_store::layer::{Base, MutexGuard};
 
-use super::arena::put_next_lease;
+use super::arena::{Arena, put_next_lease};
+use super::background::start_deferred;
 use super::handle::Overlay;
 use super::inside::{Inside, is_inside};
-use super::submissions::Done;
+use super::pool::Pool;
+use super::submitted::Done;
 
 /// The right to write to an arena.
 pub(super) struct Writing<'a, S: Base> {
@@ -23,11 +26,14 @@ pub(super) struct Writing<'a, S: Base> {
 }
 
 /// Starts what waits for the right, after its release.
-struct Next<'a, S: Base>(&'a Overlay<S>);
+struct Next<'a, S: Base> {
+    pool: &'a Arc<Pool<S>>,
+    arena: &'a Arc<Arena>,
+}
 
 impl<S: Base> Drop for Next<'_, S> {
     fn drop(&mut self) {
-        self.0.start_deferred();
+        start_deferred(self.pool, self.arena);
     }
 }
 
@@ -69,16 +75,26 @@ impl<S: Base> Overlay<S> {
 
     /// Waits for the right to write, and writes what was submitted before.
     pub(super) fn write(&self) -> Result<Writing<'_, S>, Error> {
-        let me = thread::current().id();
-        if *self.arena.writer.lock() == Some(me) {
-            return Err(Error::Nested);
-        }
+        self.refuse_nested()?;
         // What is submitted here from now on may come after something that is submitted to the base.
         let until = self.arena.submitted.newest();
-        if !is_inside() {
+        // Inside a closure nothing is written in order to read. What is written here may come after what waits below.
+        if !is_inside() || until.is_some() {
             self.base().apply_submitted()?;
         }
         self.begin_writing(self.arena.writing.lock(), until)
+    }
+
+    /// As [`write`](Self::write). What was submitted to the base still waits.
+    pub(super) fn write_above(&self) -> Result<Writing<'_, S>, Error> {
+        self.refuse_nested()?;
+        let until = self.arena.submitted.newest();
+        self.begin_writing(self.arena.writing.lock(), until)
+    }
+
+    fn refuse_nested(&self) -> Result<(), Error> {
+        let is_mine = *self.arena.writer.lock() == Some(thread::current().id());
+        if is_mine { Err(Error::Nested) } else { Ok(()) }
     }
 
     /// As [`write`](Self::write), of what was submitted up to a batch. `None` if that has to wait. The caller has applied what
@@ -94,7 +110,8 @@ impl<S: Base> Overlay<S> {
     ) -> Result<Writing<'a, S>, Error> {
         *self.arena.writer.lock() = Some(thread::current().id());
         let (inside, done) = (Inside::enter(), Done::default());
-        let mut writing = Writing { overlay: self, _guard: guard, _inside: inside, done, _next: Next(self) };
+        let next = Next { pool: &self.pool, arena: &self.arena };
+        let mut writing = Writing { overlay: self, _guard: guard, _inside: inside, done, _next: next };
         self.write_submitted(until, &mut writing.done)?;
         self.check()?;
         Ok(writing)

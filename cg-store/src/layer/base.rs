@@ -65,10 +65,11 @@ pub trait Base: ChunkSource<Error = Error> + Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Runs something after what was submitted to the layer and those below it before is written. That is on this thread,
-    /// or on another if the layer is changed meanwhile: this waits for no closure of a host.
-    fn when_applied(&self, job: Box<dyn FnOnce() + Send>) {
-        job();
+    /// Runs something after what was submitted to the layer and those below it before is written, or tells it why that
+    /// still waits. That is on this thread, or on another if the layer is changed meanwhile: this waits for no closure of
+    /// a host.
+    fn when_applied(&self, job: Box<dyn FnOnce(Result<(), Error>) + Send>) {
+        job(Ok(()));
     }
 
     /// Runs something in the background.

@@ -87,18 +87,18 @@ pub fn load_in_background(
     at: &[ChunkAt],
     load: impl FnOnce(&[ChunkAt]) -> Option<Vec<LoadResult>> + Send + 'static,
 ) -> LoadTicket {
-    load_by(|job| layer.spawn(job), at, load)
+    load_by(|job| layer.spawn(Box::new(|| job(Ok(())))), at, |at, _| load(at))
 }
 
-/// As [`load_in_background`], with a function that runs the load.
+/// As [`load_in_background`], with a function that runs the load. It tells the load why it cannot be.
 pub fn load_by(
-    spawn: impl FnOnce(Box<dyn FnOnce() + Send>),
+    spawn: impl FnOnce(Box<dyn FnOnce(Result<(), Error>) + Send>),
     at: &[ChunkAt],
-    load: impl FnOnce(&[ChunkAt]) -> Option<Vec<LoadResult>> + Send + 'static,
+    load: impl FnOnce(&[ChunkAt], Result<(), Error>) -> Option<Vec<LoadResult>> + Send + 'static,
 ) -> LoadTicket {
     let (giver, answer) = answer();
     let (at, count) = (at.to_vec(), at.len());
-    spawn(Box::new(move || match caught(|| load(&at)) {
+    spawn(Box::new(move |begins| match caught(|| load(&at, begins)) {
         Ok(Some(found)) => giver.give(found),
         Ok(None) => {}
         Err(message) => giver.give(panicked(&at, &message)),

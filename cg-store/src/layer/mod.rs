@@ -33,7 +33,9 @@ pub use crate::read::cache::Stored;
 pub use crate::read::chunk::check_height;
 pub use crate::read::chunk::decode::decode;
 pub use crate::read::delta::worth_a_delta;
-pub use crate::rt::lock_order::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, host, rank};
+pub use crate::rt::lock_order::{
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, host, rank,
+};
 pub use crate::storage::apply_latch::{ApplyGuard, ApplyLatch, Applying};
 #[cfg(feature = "rocks")]
 pub use crate::storage::claim::{claim, sync_parent};

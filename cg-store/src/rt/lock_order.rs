@@ -29,8 +29,8 @@ mod tests;
 
 use held::Held;
 pub use held::host;
-pub(crate) use locks::{Condvar, MappedRwLockReadGuard};
-pub use locks::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub(crate) use locks::MappedRwLockReadGuard;
+pub use locks::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The place of a lock type in the order.
 pub trait Ranked {
@@ -83,8 +83,6 @@ macro_rules! order {
 order! {
     /// The right to move entities between segments, to merge overlays into several and to delete one.
     SegmentMoving,
-    /// A background job that writes what was submitted to an overlay.
-    OverlayJob,
     /// The right to change an overlay; held while host code runs in a transaction.
     OverlayWriting {
         const IS_LAYERED: bool = true;

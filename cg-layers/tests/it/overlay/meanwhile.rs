@@ -79,6 +79,10 @@ impl<S: Base> Base for Played<S> {
         self.below.find_entity(id)
     }
 
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        self.below.spawn(job);
+    }
+
     kept_of!(below);
 
     fn keep_found(&self, level: cg_store::engine::Level) -> Result<(), Error> {

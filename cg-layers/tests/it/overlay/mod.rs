@@ -7,10 +7,6 @@ macro_rules! kept_of {
             self.$below.has_origin(at, origin)
         }
 
-        fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
-            self.$below.spawn(job);
-        }
-
         fn find_property(&self, property: &Property) -> Result<cg_layers::Found<Vec<u8>>, Error> {
             self.$below.find_property(property)
         }

@@ -183,6 +183,10 @@ impl Base for Fake {
         self.world.find_entity(id)
     }
 
+    fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
+        self.world.spawn(job);
+    }
+
     kept_of!(world);
 
     fn keep_found(&self, level: cg_store::engine::Level) -> Result<(), Error> {

@@ -16,6 +16,9 @@ use super::*;
 use crate::surviving::{Fuse, Surviving};
 
 mod durable;
+mod held;
+mod jobs;
+mod order;
 
 fn saved(at: ChunkAt, chunk: Chunk) -> WriteBatch {
     let mut batch = WriteBatch::new();

@@ -49,7 +49,7 @@ pub struct RwLockWriteGuard<'l, T> {
 
 /// A condition variable of a [`Mutex`].
 #[derive(Debug, Default)]
-pub(crate) struct Condvar(parking_lot::Condvar);
+pub struct Condvar(parking_lot::Condvar);
 
 impl<T, R: Ranked> Mutex<T, R> {
     /// A lock around a value.
@@ -170,7 +170,8 @@ impl Condvar {
         self.0.wait_for(&mut guard.guard, at_most);
     }
 
-    pub(crate) fn wait_while<T>(&self, guard: &mut MutexGuard<'_, T>, is_so: impl FnMut(&mut T) -> bool) {
+    /// Waits as long as something is so.
+    pub fn wait_while<T>(&self, guard: &mut MutexGuard<'_, T>, is_so: impl FnMut(&mut T) -> bool) {
         guard.held.check_again();
         self.0.wait_while(&mut guard.guard, is_so);
     }
@@ -189,7 +190,8 @@ impl Condvar {
         self.0.notify_one();
     }
 
-    pub(crate) fn notify_all(&self) {
+    /// Wakes all that wait.
+    pub fn notify_all(&self) {
         self.0.notify_all();
     }
 }
