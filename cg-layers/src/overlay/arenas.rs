@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use cg_format::overlay::ArenaRow;
 use cg_registry::{Catalog, Registration};
 use cg_store::engine::{Engine, Level, MemEngine, Usage};
-use cg_store::layer::Base;
+use cg_store::layer::{Base, MutexGuard};
 use cg_store::{Error, WorldOptions};
 use cg_tiering::GameTick;
 
@@ -17,6 +17,7 @@ use super::arena_list::ArenaList;
 use super::background::apply_all;
 use super::handle::Overlay;
 use super::pool::Pool;
+use super::writing::Brief;
 use crate::store::{OverlayError, OverlayStats, Store};
 
 /// Arenas over one base, in one engine. Cheap to clone; every clone is the same pool.
@@ -120,19 +121,30 @@ impl<S: Base> Arenas<S> {
             return Err(OverlayError::HolderTooLong { len_bytes }.into());
         }
         self.store().check_base()?;
-        if let Some(arena) = self.take_free(holder, now)? {
-            return Ok(self.handle(arena));
+        if let Some(overlay) = self.take_free(holder, now)? {
+            return Ok(overlay);
         }
-        let arena = self.pool.arenas.add(&self.store().rows, holder, now.get())?;
-        let row = arena.row.lock().clone();
-        if let Err(error) = put_arena(&self.store().rows, arena.number, &row) {
-            self.pool.arenas.all.lock().remove(&arena.number);
-            return Err(error);
+        loop {
+            let arena = self.pool.arenas.add(&self.store().rows, holder, now.get())?;
+            let mut row = arena.row.lock();
+            if row.holder.is_none() {
+                // A tick was faster, and has ended the lease.
+                continue;
+            }
+            match put_arena(&self.store().rows, arena.number, &row) {
+                Ok(_) => return Ok(self.handle(&arena, &row)),
+                Err(error) => {
+                    // A call that knows the arena already finds it free.
+                    row.holder = None;
+                    drop(row);
+                    self.pool.arenas.all.lock().remove(&arena.number);
+                    return Err(error);
+                }
+            }
         }
-        Ok(self.handle(arena))
     }
 
-    fn take_free(&self, holder: &str, now: GameTick) -> Result<Option<Arc<Arena>>, Error> {
+    fn take_free(&self, holder: &str, now: GameTick) -> Result<Option<Overlay<S>>, Error> {
         let all: Vec<_> = self.pool.arenas.all.lock().values().cloned().collect();
         for arena in all {
             let mut row = arena.row.lock();
@@ -141,8 +153,7 @@ impl<S: Base> Arenas<S> {
                 let taken = ArenaRow { holder: Some(holder.into()), since: now.get(), ..row.clone() };
                 put_arena(&self.store().rows, arena.number, &taken)?;
                 *row = taken;
-                drop(row);
-                return Ok(Some(arena));
+                return Ok(Some(self.handle(&arena, &row)));
             }
         }
         Ok(None)
@@ -159,16 +170,18 @@ impl<S: Base> Arenas<S> {
             ArenaList::check_unknown(&self.store().rows, arena)?;
             return Err(OverlayError::UnknownArena { arena }.into());
         };
-        if known.row.lock().holder.is_none() {
+        let row = known.row.lock();
+        if row.holder.is_none() {
             return Err(OverlayError::NotLeased { arena }.into());
         }
-        Ok(self.handle(known))
+        Ok(self.handle(&known, &row))
     }
 
-    fn handle(&self, arena: Arc<Arena>) -> Overlay<S> {
+    /// A handle for the holder in a row. The caller has the lock of the row, so the tenancy is this holder's.
+    fn handle(&self, arena: &Arc<Arena>, _row: &MutexGuard<'_, ArenaRow>) -> Overlay<S> {
         arena.unheld_since.store(Arena::HELD, Ordering::Release);
         let tenancy = arena.tenancy.load(Ordering::Acquire);
-        Overlay::counted(&self.pool, &arena, tenancy)
+        Overlay::counted(&self.pool, arena, tenancy)
     }
 
     /// Every arena, ascending by number.
@@ -187,7 +200,8 @@ impl<S: Base> Arenas<S> {
     }
 
     /// Frees every leased arena without a handle: its holder crashed, or did not release it. Returns how many. Arenas
-    /// whose rows are [damaged](Self::damaged) are among them: their content is discarded.
+    /// whose rows are [damaged](Self::damaged) are among them: their content is discarded. One to which a background thread
+    /// writes at this moment is left.
     ///
     /// # Errors
     /// The errors of the engine.
@@ -196,7 +210,12 @@ impl<S: Base> Arenas<S> {
         // Handles are created under this lock, so none is created between the check and the end.
         let mut arenas = self.pool.arenas.all.lock();
         let mut count = 0;
-        for arena in arenas.values().filter(|arena| Arc::strong_count(arena) == 1) {
+        for arena in arenas.values() {
+            // A background thread that is about to write has none yet, and waits for the right.
+            let Some(_alone) = Brief::try_take(&self.pool, arena) else { continue };
+            if Arc::strong_count(arena) > 1 {
+                continue;
+            }
             let mut row = arena.row.lock();
             if row.holder.is_some() {
                 let lease = self.pool.arenas.give_lease_among(&arenas, arena);

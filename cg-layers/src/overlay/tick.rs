@@ -15,6 +15,7 @@ use super::arena_policy::{ArenaPolicy, ArenaReport};
 use super::arenas::Arenas;
 use super::background::try_again;
 use super::pool::Pool;
+use super::writing::Brief;
 
 /// What is due for an arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +142,7 @@ impl Tick<'_> {
 
 impl<S: Base> Pool<S> {
     /// Ends the leases that are due, one put each.
-    fn end_due(&self, tick: &mut Tick<'_>) -> Result<(), Error> {
+    fn end_due(self: &Arc<Self>, tick: &mut Tick<'_>) -> Result<(), Error> {
         let due = tick.all_due(&self.arenas.all.lock(), |due| due != Due::Removal);
         for number in due {
             if !tick.begins_step() {
@@ -159,11 +160,11 @@ impl<S: Base> Pool<S> {
     }
 
     /// Frees an arena, unless it was renewed, resumed or released meanwhile, or is in use.
-    fn end_if_due(&self, number: u32, tick: &Tick<'_>) -> Result<Done, Error> {
+    fn end_if_due(self: &Arc<Self>, number: u32, tick: &Tick<'_>) -> Result<Done, Error> {
         // Handles are made under this lock, so none is made between the look and the end.
         let arenas = self.arenas.all.lock();
         let Some(arena) = arenas.get(&number) else { return Ok(Done::NotDue) };
-        let Some(_alone) = arena.writing.try_lock() else { return Ok(Done::InUse) };
+        let Some(_alone) = Brief::try_take(self, arena) else { return Ok(Done::InUse) };
         if !arena.submitted.is_empty() {
             return Ok(Done::InUse);
         }

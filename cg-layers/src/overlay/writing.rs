@@ -37,6 +37,20 @@ impl<S: Base> Drop for Next<'_, S> {
     }
 }
 
+/// The right to write to an arena, for a call that has no handle and runs no code of a host.
+pub(super) struct Brief<'a, S: Base> {
+    _guard: MutexGuard<'a, ()>,
+    _next: Next<'a, S>,
+}
+
+impl<'a, S: Base> Brief<'a, S> {
+    /// The right, if that does not have to wait.
+    pub(super) fn try_take(pool: &'a Arc<Pool<S>>, arena: &'a Arc<Arena>) -> Option<Self> {
+        let guard = arena.writing.try_lock()?;
+        Some(Self { _guard: guard, _next: Next { pool, arena } })
+    }
+}
+
 impl<S: Base> Drop for Writing<'_, S> {
     fn drop(&mut self) {
         *self.overlay.arena.writer.lock() = None;

@@ -3,6 +3,7 @@
 use cg_format::{ChunkSource, Lookup, SchemaView};
 use cg_layers::{Found, Identity};
 use cg_registry::{Catalog, UpgradeFunctions};
+use cg_store::engine::CommitSeq;
 use parking_lot::{Condvar, Mutex};
 
 use super::super::*;
@@ -41,6 +42,15 @@ impl Gate {
         self.0.1.notify_all();
         self.0.1.wait_while(&mut state, |state| state.is_closed);
         state.waiting -= 1;
+    }
+
+    /// An engine whose commits pass the gate.
+    pub(super) fn engine(&self) -> MemEngine {
+        let gate = self.clone();
+        MemEngine::new().with_fault(move |_: CommitSeq| {
+            gate.pass();
+            None
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::held::Held;
+use super::held::{Gate, Held};
 use super::*;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -63,4 +63,69 @@ fn the_last_handle_waits_for_a_load_in_the_background() {
     held.run_jobs();
     let late = late.wait().map(drop);
     assert!(matches!(late, Err(Error::Closed)), "it had not begun: {late:?}");
+}
+
+/// The lease ends while a job is about to write.
+#[test]
+fn an_arena_is_not_reclaimed_while_a_job_writes_to_it() {
+    let (base, ids) = template();
+    let (held, fuse, commits) = (Held::over(&base), Fuse::new(), Gate::default());
+    let engine = Surviving::over(commits.engine(), &fuse);
+    let arenas = Arenas::over(engine, held.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    let (tell, told) = channel();
+    let mut batch = WriteBatch::new();
+    let begins = tell.clone();
+    batch.edit(ids.at(1, 0, 0), move |_| {
+        let _ = begins.send("writes");
+        Ok(())
+    });
+    batch.set_property(rule(), Some(vec![7]));
+    fuse.set(0);
+    let ticket = overlay.submit(batch).expect("takes");
+    drop(overlay);
+    assert!(!ticket.is_finished(), "the storage takes nothing");
+    assert_eq!(told.try_iter().count(), 1, "it tried");
+    fuse.set(i64::MAX);
+    commits.close();
+    thread::scope(|scope| {
+        let reclaims = scope.spawn(|| arenas.reclaim(GameTick::new(1)));
+        commits.wait_for_one();
+        scope.spawn(|| {
+            assert!(held.run_job());
+            tell.send("left it").expect("is awaited");
+        });
+        let said = told.recv_timeout(LONG);
+        commits.open();
+        assert_eq!(said, Ok("left it"));
+        assert_eq!(reclaims.join().expect("no panic").expect("reclaims"), 1);
+    });
+    assert!(held.run_job(), "the job that found the arena in use is started again");
+    assert!(ticket.is_finished());
+    let released = ticket.wait().expect_err("is refused");
+    assert_eq!(released.layer(), Some(&OverlayError::Released { arena: 0 }));
+}
+
+#[test]
+fn a_tick_starts_what_waited_for_it() {
+    let (base, ids) = template();
+    let (held, commits) = (Held::over(&base), Gate::default());
+    let arenas = Arenas::over(commits.engine(), held.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    commits.close();
+    let policy = ArenaPolicy { end_after_ticks: Some(0), ..ArenaPolicy::default() };
+    let ticket = thread::scope(|scope| {
+        let ticks = scope.spawn(|| arenas.tick(GameTick::new(1), &policy, Duration::ZERO));
+        commits.wait_for_one();
+        let ticket = overlay.submit(saved(ids.at(7, 0, 0), filled(&base, ids.stone))).expect("takes");
+        assert!(held.run_job());
+        assert!(!held.run_job() && !ticket.is_finished(), "the tick has the arena");
+        commits.open();
+        assert_eq!(ticks.join().expect("no panic").expect("ticks").ended, 1);
+        ticket
+    });
+    assert!(held.run_job(), "the job is started again");
+    assert!(ticket.is_finished());
+    let released = ticket.wait().expect_err("is refused");
+    assert_eq!(released.layer(), Some(&OverlayError::Released { arena: 0 }));
 }
