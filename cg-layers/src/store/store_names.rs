@@ -7,7 +7,7 @@ use cg_format::frame::{Codec, Draft};
 use cg_registry::{Catalog, Registration};
 use cg_store::Error;
 use cg_store::engine::{Batch, Engine, Stamp};
-use cg_store::layer::{Base, Mutex, RwLock, rank, read_catalog, registry_rows};
+use cg_store::layer::{Base, RwLock, rank, read_catalog, registry_rows};
 use uuid::Uuid;
 
 use super::engine::RowEngine;
@@ -17,7 +17,8 @@ use super::names::Names;
 /// The names that the overlays of a store share, as they are stored.
 #[derive(Debug)]
 pub(crate) struct StoreNames {
-    head: Mutex<Head, rank::OverlayHead>,
+    /// As it was when the store was opened: how many names are shared changes with `names`.
+    head: Head,
     names: RwLock<Names, rank::OverlayNames>,
 }
 
@@ -40,17 +41,17 @@ impl StoreNames {
             }
         };
         head.shared = names.shared;
-        Ok(Self { head: Mutex::new(head), names: RwLock::new(names) })
+        Ok(Self { head, names: RwLock::new(names) })
     }
 
-    pub(crate) fn head(&self) -> Head {
-        *self.head.lock()
+    /// The store's identity, and its base's.
+    pub(crate) const fn head(&self) -> &Head {
+        &self.head
     }
 
-    /// Refuses a base whose identity is not the stored one.
+    /// Refuses a base whose identity is not the stored one. Waits for nothing.
     pub(crate) fn check(&self, base: &impl Base) -> Result<(), Error> {
-        let found = base.identity();
-        Ok(self.head.lock().check(found)?)
+        Ok(self.head.check(base.identity())?)
     }
 
     /// The catalog, if the base still fits it.
@@ -114,6 +115,7 @@ impl StoreNames {
         self.put(rows, &self.names.read(), base)
     }
 
+    /// The caller has the lock of the names, so others put none meanwhile.
     fn put(&self, rows: &RowEngine, names: &Names, base: Arc<Catalog>) -> Result<(), Error> {
         let catalog = names.unchecked(base);
         let mut stored = registry_rows(rows.engine())?;
@@ -127,12 +129,10 @@ impl StoreNames {
         for row in stored.keys() {
             batch.delete(Space::WorldMeta, row);
         }
-        let mut head = self.head.lock();
-        let now = Head { shared: names.shared, ..*head };
+        let now = Head { shared: names.shared, ..self.head };
         if !batch.is_empty() || HEAD.get(rows.engine())? != Some(now) {
             HEAD.put(&mut batch, &now);
             rows.commit(batch, rows.level())?;
-            *head = now;
         }
         Ok(())
     }

@@ -101,8 +101,6 @@ order! {
     OverlayNames {
         const IS_LAYERED: bool = true;
     },
-    /// The state of its base that an overlay has recorded.
-    OverlayHead,
     /// Cached rows of an overlay, while they are written.
     OverlayPublishing,
     /// The number of an overlay's next commit.

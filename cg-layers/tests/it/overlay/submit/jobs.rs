@@ -129,3 +129,26 @@ fn a_tick_starts_what_waited_for_it() {
     let released = ticket.wait().expect_err("is refused");
     assert_eq!(released.layer(), Some(&OverlayError::Released { arena: 0 }));
 }
+
+/// The base has registered a name, and a transaction stores that.
+#[test]
+fn a_submission_does_not_wait_while_names_are_stored() {
+    let (base, ids) = template();
+    let commits = Gate::default();
+    let arenas = Arenas::over(commits.engine(), Held::over(&base), &options()).expect("a base");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    base.registry().register_dimension("game:moon").expect("registers");
+    let at = ids.at(7, 0, 0);
+    commits.close();
+    thread::scope(|scope| {
+        scope.spawn(|| write(&overlay, [(at, Some(filled(&base, ids.glass)))]));
+        commits.wait_for_one();
+        let (tell, told) = channel();
+        let (overlay, batch) = (&overlay, saved(at, filled(&base, ids.stone)));
+        scope.spawn(move || tell.send(overlay.submit(batch).map(drop)).expect("is awaited"));
+        let taken = told.recv_timeout(Duration::from_secs(10));
+        commits.open();
+        taken.expect("it waits for no commit").expect("takes");
+    });
+    assert_eq!(corner(&overlay, at), Some(ids.stone));
+}
