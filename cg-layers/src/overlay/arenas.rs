@@ -14,7 +14,7 @@ use cg_tiering::GameTick;
 
 use super::arena::{Arena, put_arena, put_next_lease};
 use super::arena_list::ArenaList;
-use super::background::apply_all;
+use super::background::{apply_all, try_again};
 use super::handle::Overlay;
 use super::pool::Pool;
 use super::writing::Brief;
@@ -229,6 +229,9 @@ impl<S: Base> Arenas<S> {
             damaged.numbers.remove(&number);
             count += 1;
         }
+        drop((damaged, arenas));
+        // What the former holders submitted is refused.
+        try_again(&self.pool);
         Ok(count)
     }
 
@@ -239,7 +242,8 @@ impl<S: Base> Arenas<S> {
         self.pool.arenas.damaged.lock().numbers.iter().copied().collect()
     }
 
-    /// Removes the arenas that became free before a tick. Returns how many. [`sweep`](Self::sweep) deletes their rows.
+    /// Removes the arenas that became free before a tick. Returns how many. [`sweep`](Self::sweep) deletes their rows. An
+    /// arena stays until what a former holder submitted to it is refused.
     ///
     /// # Errors
     /// The errors of the engine. Nothing is removed then.
@@ -247,7 +251,8 @@ impl<S: Base> Arenas<S> {
         let mut arenas = self.pool.arenas.all.lock();
         let is_old = |arena: &Arc<Arena>| {
             let row = arena.row.lock();
-            row.holder.is_none() && row.since < before.get() && Arc::strong_count(arena) == 1
+            let is_free = row.holder.is_none() && arena.submitted.is_empty();
+            is_free && row.since < before.get() && Arc::strong_count(arena) == 1
         };
         let old: Vec<u32> = arenas.values().filter(|arena| is_old(arena)).map(|arena| arena.number).collect();
         if old.is_empty() { Ok(0) } else { self.pool.remove(&mut arenas, &old) }

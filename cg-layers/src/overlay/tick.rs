@@ -116,7 +116,9 @@ impl Tick<'_> {
             ticks.is_some_and(|ticks| self.now.since(GameTick::new(since)) >= ticks)
         };
         if row.holder.is_none() {
-            return (!is_held && is_over(row.since, self.policy.remove_after_ticks)).then_some(Due::Removal);
+            // What a former holder submitted is refused first.
+            let is_idle = !is_held && arena.submitted.is_empty();
+            return (is_idle && is_over(row.since, self.policy.remove_after_ticks)).then_some(Due::Removal);
         }
         if is_over(row.since, self.policy.end_after_ticks) {
             return Some(Due::End);

@@ -106,6 +106,39 @@ fn an_arena_is_not_reclaimed_while_a_job_writes_to_it() {
     assert_eq!(released.layer(), Some(&OverlayError::Released { arena: 0 }));
 }
 
+/// The storage took nothing until the arena was reclaimed.
+#[test]
+fn an_arena_is_removed_when_all_that_was_submitted_is_refused() {
+    let (base, ids) = template();
+    for by_tick in [false, true] {
+        let (held, fuse) = (Held::over(&base), Fuse::new());
+        let engine = Surviving::new(&fuse);
+        let arenas = Arenas::over(engine, held.clone(), &options()).expect("a base");
+        let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+        fuse.set(0);
+        let ticket = overlay.submit(saved(ids.at(7, 0, 0), filled(&base, ids.stone))).expect("takes");
+        drop(overlay);
+        held.run_jobs();
+        fuse.set(i64::MAX);
+        assert_eq!(arenas.reclaim(GameTick::new(1)).expect("reclaims"), 1);
+        let remove = || {
+            if !by_tick {
+                return arenas.remove_free_since(GameTick::new(2)).expect("removes");
+            }
+            let policy = ArenaPolicy { remove_after_ticks: Some(1), ..ArenaPolicy::default() };
+            let report = arenas.tick(GameTick::new(2), &policy, Duration::ZERO).expect("ticks");
+            report.removed
+        };
+        assert_eq!(remove(), 0, "a batch waits");
+        assert!(!ticket.is_finished());
+        held.run_jobs();
+        assert!(ticket.is_finished());
+        let released = ticket.wait().expect_err("is refused");
+        assert_eq!(released.layer(), Some(&OverlayError::Released { arena: 0 }));
+        assert_eq!(remove(), 1);
+    }
+}
+
 #[test]
 fn a_tick_starts_what_waited_for_it() {
     let (base, ids) = template();
