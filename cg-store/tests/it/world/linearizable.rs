@@ -297,21 +297,24 @@ fn record(world: &World, steps: u64) -> Vec<Call> {
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || one_thread(thread))).collect();
-        let disturb = scope.spawn(|| {
-            let mut now = 0;
-            while !is_over.load(SeqCst) {
-                now += 40 * 60 * 20;
-                world.tick(GameTick::new(now), &[], Duration::from_millis(2)).expect("ticks");
-                world.cache().clear();
-                thread::sleep(Duration::from_micros(300));
-            }
-        });
+        let disturb = scope.spawn(|| disturb(world, &is_over));
         let ended: Vec<_> = workers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         is_over.store(true, SeqCst);
         disturb.join().expect("no panic");
         assert!(ended.iter().all(Result::is_ok));
     });
     history.into_inner().expect("no panic")
+}
+
+/// Moves chunks between tiers and empties the cache until all is over.
+fn disturb(world: &World, is_over: &AtomicBool) {
+    let mut now = 0;
+    while !is_over.load(SeqCst) {
+        now += 40 * 60 * 20;
+        world.tick(GameTick::new(now), &[], Duration::from_millis(2)).expect("ticks");
+        world.cache().clear();
+        thread::sleep(Duration::from_micros(300));
+    }
 }
 
 /// Where the machine is busy, chunks begin to go to other tiers late.
