@@ -101,6 +101,8 @@ fn a_killed_merge_into_segments_is_whole_when_it_is_called_again() {
             "segments: killed as a segment writes its part: ",
             "segments: killed as the overlay forgets: ",
             "segments: 10 kills, all whole when merged again, opened again within ",
+            "segments: control that commits values apart caught after ",
+            " has a part of its chunks and values",
             "segments: control whose overlay forgets caught after ",
         ],
     );

@@ -34,6 +34,7 @@ mod telling;
 mod transactions;
 mod transactor;
 mod upkeep;
+mod values;
 mod verdict;
 mod worker;
 

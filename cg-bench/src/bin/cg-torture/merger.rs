@@ -18,11 +18,16 @@ use crate::failure::Failure;
 use crate::promoter::{Kinds, at, cow_id, longest, options, peak_bytes};
 use crate::rng::Rng;
 use crate::telling::Telling;
+use crate::values::{self, Values};
 
 /// Every such chunk of the base is there before.
 const BASE_EACH: u64 = 10;
 /// Every such chunk has a cow before, and those behind them have one afterwards.
 const COW_EACH: u64 = 50;
+/// Every such chunk has values before, and those behind them have some afterwards.
+const VALUES_EACH: u64 = 50;
+/// The values of every such chunk go.
+const VALUES_GONE_EACH: u64 = 150;
 /// Every such chunk goes.
 const GONE_EACH: u64 = 90;
 /// A cow goes this many chunks further, over borders too.
@@ -36,6 +41,9 @@ pub(crate) struct Orders {
     /// Where base and overlay are.
     #[arg(long)]
     dir: PathBuf,
+    /// Commit the values before the chunks, as a control.
+    #[arg(long)]
+    splits: bool,
 }
 
 /// How many chunks the overlay changes, how large a segment is and a batch of any of its worlds may be.
@@ -148,6 +156,12 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     for segment in base.segments().list() {
         base.segments().with(segment, |_| Ok(()))?;
     }
+    if orders.splits {
+        for n in (0..chunks).step_by(VALUES_EACH as usize).filter(|n| n % VALUES_GONE_EACH != 0) {
+            let at = at(base.root(), n);
+            base.transaction(at, |tx| values::put(tx, n, at, 2))?;
+        }
+    }
     tells.store(true, Ordering::Release);
     let (took, longest_load, longest_look, longest_transaction) = std::thread::scope(|scope| {
         let loads = scope.spawn(|| {
@@ -204,6 +218,9 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
     for n in (0..size.chunks).step_by(BASE_EACH as usize) {
         base.transaction(at(n), |tx| {
             tx.save(at(n), kinds.random(&mut rng, n % 3, base.root())?);
+            if n % VALUES_EACH == 0 {
+                values::put(tx, n, at(n), 1)?;
+            }
             if n % COW_EACH == 0 {
                 tx.put_entity(cow_id(n), kinds.cow_in(at(n))?);
             }
@@ -220,6 +237,11 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
                     tx.delete(at(n));
                 } else {
                     tx.save(at(n), kinds.random(&mut rng, n % 3, base.root())?);
+                }
+                match n % VALUES_EACH {
+                    0 if n % VALUES_GONE_EACH == 0 => values::delete(tx, n)?,
+                    0 | 1 => values::put(tx, n, at(n), 2)?,
+                    _ => {}
                 }
             }
             Ok::<_, Failure>(())
@@ -245,11 +267,23 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
 pub(crate) struct Look {
     segments: Vec<(SegmentPos, ContentHash)>,
     owners: Vec<Option<Owner>>,
+    /// Of every chunk that was there before, with what it has, and of those behind them.
+    values: Vec<(Option<SegmentPos>, Values)>,
 }
 
 impl Look {
     pub(crate) fn segment_count(&self) -> usize {
         self.segments.len()
+    }
+
+    /// The segment that has neither all chunks and values as before nor all as after.
+    pub(crate) fn torn(&self, before: &Self, after: &Self) -> Option<SegmentPos> {
+        let of = |segment, other: &Self| {
+            let pairs = self.values.iter().zip(&other.values);
+            pairs.filter(|((at, _), _)| *at == Some(segment)).all(|(one, other)| one == other)
+        };
+        let segments = self.segments.iter().map(|(segment, _)| *segment);
+        segments.into_iter().find(|segment| !of(*segment, before) && !of(*segment, after))
     }
 
     /// How many segments are not the same.
@@ -281,8 +315,15 @@ pub(crate) fn look(base: &Base, chunks: u64) -> Result<Look, Failure> {
     let cows = (0..chunks).filter(|n| n % COW_EACH < 2);
     let owners = cows.map(|n| Ok(base.entity(cow_id(n))?.map(|cow| cow.owner)));
     let owners = owners.collect::<Result<_, Failure>>()?;
+    let mut values = Vec::new();
+    for n in (0..chunks).filter(|n| n % VALUES_EACH < 2) {
+        let at = at(base.root(), n);
+        // What is new goes to the root, apart from its chunk.
+        let segment = n.is_multiple_of(VALUES_EACH).then(|| base.segment_of(at));
+        values.push((segment, Values::of(base, n, at)?));
+    }
     base.close()?;
-    Ok(Look { segments, owners })
+    Ok(Look { segments, owners, values })
 }
 
 /// Merges what a merge that was killed has left in the overlay; `forgets` empties the overlay first: the control.

@@ -1,4 +1,5 @@
-//! Killing a process that merges a large overlay into a segmented world: merged again, everything is there exactly once.
+//! Killing a process that merges a large overlay into a segmented world: each segment has all or nothing of its chunks, objects,
+//! records and properties, and merged again, everything is there exactly once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -87,7 +88,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
         let wanted = Step::ALL[(kill % Step::ALL.len() as u64) as usize];
         // The first of each step is killed at its beginning, so that none is passed by a machine in a hurry.
         let when = if kill < Step::ALL.len() as u64 { When::AtOnce } else { When::Later };
-        let killed = torture.kill(&mut rng, wanted, when, false)?;
+        let killed = torture.kill(&mut rng, wanted, when, Control::None)?;
         tally.entry(killed.last).or_default()[killed.left as usize] += 1;
         longest_open = longest_open.max(killed.open);
     }
@@ -105,16 +106,28 @@ pub(crate) fn run(seed: u64, kills: u64, size: &Size) -> Result<(), Failure> {
         "segments: {}, all whole when merged again, opened again within {longest_open:.1?}",
         plural(kills, "kill")
     );
-    for kill in 0..CONTROL_KILLS {
-        if let Err(caught) = torture.kill(&mut rng, Step::SegmentCommits, When::Later, true) {
-            println!(
-                "segments: control whose overlay forgets caught after {}: {caught}",
-                plural(kill + 1, "kill")
-            );
-            return Ok(());
-        }
+    for (control, name, wanted) in [
+        (Control::Splits, "that commits values apart", Step::Root),
+        (Control::Forgets, "whose overlay forgets", Step::SegmentCommits),
+    ] {
+        let mut caught =
+            (1..=CONTROL_KILLS).map(|kill| (kill, torture.kill(&mut rng, wanted, When::Later, control)));
+        let Some((kill, caught)) = caught.find_map(|(kill, killed)| Some((kill, killed.err()?))) else {
+            return Err(format!("the control {name} was not caught in {CONTROL_KILLS} kills").into());
+        };
+        println!("segments: control {name} caught after {}: {caught}", plural(kill, "kill"));
     }
-    Err(format!("the control was not caught in {CONTROL_KILLS} kills").into())
+    Ok(())
+}
+
+/// What is wrong with the process that is killed, or with the one that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Control {
+    None,
+    /// Values are committed before the chunks beside them.
+    Splits,
+    /// The overlay is emptied before it is merged again.
+    Forgets,
 }
 
 struct Torture<'p> {
@@ -153,8 +166,8 @@ struct Killed {
 }
 
 impl Torture<'_> {
-    /// Kills a merge after a batch of a step, opens what it left, and merges again; `forgets` empties the overlay before that.
-    fn kill(&self, rng: &mut Rng, wanted: Step, when: When, forgets: bool) -> Result<Killed, Failure> {
+    /// Kills a merge after a batch of a step, opens what it left, and merges again.
+    fn kill(&self, rng: &mut Rng, wanted: Step, when: When, control: Control) -> Result<Killed, Failure> {
         copy_dir(self.made, self.copy)?;
         let of_step: Vec<_> = (0..self.steps.len()).filter(|batch| self.steps[*batch] == wanted).collect();
         if of_step.is_empty() {
@@ -167,7 +180,8 @@ impl Torture<'_> {
                 (batch, Duration::from_micros(rng.below(MAX_DELAY_US)))
             }
         };
-        let told = child::run("merger", self.copy, Some((batch, delay)), &[])?;
+        let orders: &[&str] = if control == Control::Splits { &["--splits"] } else { &[] };
+        let told = child::run("merger", self.copy, Some((batch, delay)), orders)?;
         let last = Step::of(told.words.last().ok_or("it was killed before it began")?)?;
         let begun = Instant::now();
         let base = merger::open(self.copy)?;
@@ -175,6 +189,11 @@ impl Torture<'_> {
         let found = merger::look(&base, self.chunks)?;
         drop(base);
         let [before, after] = &self.looks;
+        if let Some(segment) = found.torn(before, after) {
+            return Err(
+                format!("killed as {}, {segment} has a part of its chunks and values", last.words()).into()
+            );
+        }
         let left = if found == *before {
             Left::Before
         } else if found == *after {
@@ -182,7 +201,7 @@ impl Torture<'_> {
         } else {
             Left::Between
         };
-        merger::go_on(self.copy, forgets)?;
+        merger::go_on(self.copy, control == Control::Forgets)?;
         if merger::look(&merger::open(self.copy)?, self.chunks)? != *after {
             return Err(format!("killed as {} and merged again, it is not whole", last.words()).into());
         }
