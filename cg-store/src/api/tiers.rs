@@ -74,7 +74,9 @@ impl<'w> Tiers<'w> {
     /// rows are compacted with [`Area::World`] alone.
     ///
     /// A slice is a file of about 64 MiB, or several small ones, with the files above it and large values of which a
-    /// sixteenth is garbage: a second of work at most for chunks, longer for clusters, by the engine's own threads. Reads
+    /// sixteenth is garbage: a second of work for chunks, longer for clusters, by the engine's own threads. A file above has rows of
+    /// many places if these were changed, and RocksDB rewrites all files below it at once: of 1 GB in which every hundredth row was
+    /// changed, slices were 84 to 385 MiB, and took up to four seconds. Reads
     /// and commits continue; a tick may wait five milliseconds. Where commits are refused for want of room, only kinds of row
     /// are rewritten that fit twice into what is free. Kinds of row with a damaged file are left as they are, and
     /// [counted](crate::tiers::CompactReport::skipped_damaged). Over a network it does nothing, as a server compacts by itself.
