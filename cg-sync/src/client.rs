@@ -18,7 +18,7 @@ use super::applying::{Applying, SyncOutcome};
 use super::error::{MessageError, SyncError};
 use super::messages::{
     AreaReply, AskedArea, AskedCube, AskedDimension, CubeReply, KnownServer, NewNames, SyncReply,
-    SyncRequest, count, decode_row, encode_row,
+    SyncRequest, count, count_in, decode_row, encode_row,
 };
 use super::place::{area_of, chunk_at, dimension_of, meets, place_of};
 use super::state::{AreaRow, CUBES, CubeKey, CubeRow, HEAD, Head, POINT, Point, STALE, area_key, names_key};
@@ -108,7 +108,8 @@ impl SyncClient {
     /// Sets the maximum number of names. The default is 2²⁰, about a million.
     ///
     /// Names are registered permanently, so an untrusted server must not be able to send an unlimited number. A reply
-    /// is refused if it would give the cache's world, or the stored state of the server, more names than that.
+    /// is refused if it would give the cache's world, or the stored state of the server, more names than that. A name counts
+    /// as one more for each 256 bytes of it and of what it stands for: a default value, fields, a block's components.
     #[must_use]
     pub const fn with_max_names(mut self, max_names: usize) -> Self {
         self.max_names = max_names;
@@ -353,9 +354,7 @@ impl SyncClient {
         if missing == 0 {
             return Ok(catalog);
         }
-        self.check_names(
-            ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum::<usize>() + missing,
-        )?;
+        self.check_names(count_in(&catalog) + missing)?;
         Ok(self.world.registry().register(&names.registration(&catalog))?)
     }
 

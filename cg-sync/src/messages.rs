@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::MessageError;
-pub(super) use names::{NewNames, count, name};
+pub(super) use names::{NewNames, count, count_in, name};
 pub(super) use values::{
     AskedBox, AskedValues, NamesOfValues, Position, Told, ValueNames, ValuesReply, kind_byte, kind_of,
 };
@@ -41,8 +41,8 @@ const ROW: [u8; 2] = [1, 0];
 /// The maximum length of a received message, by its kind. Servers and caches accept different lengths.
 ///
 /// A part of a message may be a byte long and take a hundred in memory. So a message whose parts take more than 16 times the
-/// limit of a request (at least 1 MiB), or six times that of a reply (at least 192 MiB), is refused while it is decoded. Lists
-/// that grow allocate as much again.
+/// limit of a request (at least 1 MiB), or six times that of a reply (at least 192 MiB), is refused while it is decoded.
+/// Up to four times that is allocated: lists have room for more parts than they hold, and texts are beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyncLimits {
     /// Bytes of a request. A client that asks about more sends several requests.

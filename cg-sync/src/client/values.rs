@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use cg_format::{ChunkAt, ChunkBox, Dimension};
+use cg_registry::Catalog;
 use cg_registry::portable::IdRemap;
-use cg_registry::{Catalog, ListKind};
 use cg_store::Transaction;
 use cg_store::layer::Base;
 use cg_store::layer::values::list_values;
@@ -16,8 +16,8 @@ use crate::applying::SyncOutcome;
 use crate::applying::values::{Incoming, absent, check, delete};
 use crate::error::{MessageError, SyncError};
 use crate::messages::{
-    AskedBox, AskedValues, NamesOfValues, SyncReply, SyncRequest, decode_row, encode_row, kind_byte, kind_of,
-    name,
+    AskedBox, AskedValues, NamesOfValues, SyncReply, SyncRequest, count_in, decode_row, encode_row,
+    kind_byte, kind_of, name,
 };
 use crate::place::{area_of, chunk_at, dimension_of, meets, wrong};
 use crate::state::{AREAS, CUBES, CubeKey, VALUES, ValuesRow, area_of_key};
@@ -188,9 +188,7 @@ impl SyncClient {
         if missing == 0 {
             return Ok(catalog);
         }
-        self.check_names(
-            ListKind::ALL.iter().map(|list| catalog.list(*list).len()).sum::<usize>() + missing,
-        )?;
+        self.check_names(count_in(&catalog) + missing)?;
         Ok(self.world.registry().register(&registration)?)
     }
 

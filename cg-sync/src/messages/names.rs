@@ -43,6 +43,8 @@ pub(super) struct WireAliases {
     pub(super) names: Vec<Vec<u8>>,
 }
 
+/// A name counts as one more for this many bytes of it and of what it stands for, so that a limit of names is one of memory.
+const BYTES_OF_A_NAME: usize = 256;
 /// The number of characters of a wrong name that an error shows.
 const SHOWN_CHARS: usize = 64;
 
@@ -134,10 +136,12 @@ impl NewNames {
         decode_fields(fields)
     }
 
-    /// The number of names.
+    /// What the names count as.
     pub(crate) fn count(&self) -> usize {
-        let listed = self.components.len() + self.blocks.len() + self.sides.len();
-        listed + self.aliases.iter().map(WireAliases::count).sum::<usize>()
+        let components: usize = self.components.iter().map(WireComponent::count).sum();
+        let blocks: usize = self.blocks.iter().map(WireBlock::count).sum();
+        let sides: usize = self.sides.iter().map(|side| count_as(side.len())).sum();
+        components + blocks + sides + self.aliases.iter().map(WireAliases::count).sum::<usize>()
     }
 
     /// Adds the names to the known ones, or puts them in the place of these if they are of another generation or follow
@@ -188,11 +192,44 @@ impl NewNames {
     }
 }
 
-/// The number of names, other names included.
+/// What names count as, other names included.
 pub(crate) fn count(names: &Names) -> usize {
-    let listed = names.blocks.len() + names.components.len() + names.sides.len();
-    // An entry without names takes its place too.
-    listed + names.aliases.values().map(|names| names.len().max(1)).sum::<usize>()
+    let block = |block: &Arc<NamedBlock>| count_as(block.name.as_str().len() + bytes_of(&block.components));
+    let blocks: usize = names.blocks.values().map(block).sum();
+    let component = |component: &Arc<NamedComponent>| {
+        count_as(component.name.as_str().len() + bytes_of_spec(&component.spec))
+    };
+    let components: usize = names.components.values().map(component).sum();
+    let sides: usize = names.sides.values().map(|side| count_as(side.as_str().len())).sum();
+    let others = names.aliases.values().map(|all| count_others(all.iter().map(|name| name.as_str().len())));
+    blocks + components + sides + others.sum::<usize>()
+}
+
+/// What the names of a world count as. Costs a look at each.
+pub(crate) fn count_in(catalog: &Catalog) -> usize {
+    let names = ListKind::ALL.iter().flat_map(|list| catalog.list(*list).names());
+    let specs = all_components(catalog).into_iter().filter_map(|id| catalog.component_spec(id));
+    let names: usize = names.map(|name| count_as(name.as_str().len())).sum();
+    names + specs.map(|spec| bytes_of_spec(spec) / BYTES_OF_A_NAME).sum::<usize>()
+}
+
+/// What something of this length counts as.
+pub(super) const fn count_as(len_bytes: usize) -> usize {
+    1 + len_bytes / BYTES_OF_A_NAME
+}
+
+/// An entry without names takes its place too.
+fn count_others(len_bytes: impl Iterator<Item = usize>) -> usize {
+    len_bytes.map(count_as).sum::<usize>().max(1)
+}
+
+const fn bytes_of<T>(list: &[T]) -> usize {
+    size_of_val(list)
+}
+
+fn bytes_of_spec(spec: &ComponentSpec) -> usize {
+    let fields = spec.fields.iter().map(|field| field.name.len() + size_of::<Field>());
+    spec.default_bytes.len() + fields.sum::<usize>()
 }
 
 fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
@@ -202,9 +239,8 @@ fn all_components(catalog: &Catalog) -> BTreeSet<ComponentId> {
 }
 
 impl WireAliases {
-    /// An entry without names takes its place too.
     pub(super) fn count(&self) -> usize {
-        self.names.len().max(1)
+        count_others(self.names.iter().map(Vec::len))
     }
 
     /// The other names of all ids.
@@ -218,7 +254,18 @@ impl WireAliases {
     }
 }
 
+impl WireBlock {
+    fn count(&self) -> usize {
+        count_as(self.name.len() + bytes_of(&self.components))
+    }
+}
+
 impl WireComponent {
+    pub(super) fn count(&self) -> usize {
+        let fields = self.fields.iter().map(|(name, _)| name.len() + size_of::<Field>());
+        count_as(self.name.len() + self.default_bytes.len() + fields.sum::<usize>())
+    }
+
     /// All components of some names.
     pub(super) fn all_of(names: &Names) -> Vec<Self> {
         let component = |(id, component): (&ComponentId, &Arc<NamedComponent>)| {

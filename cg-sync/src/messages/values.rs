@@ -9,7 +9,7 @@ use cg_registry::{Catalog, ListKind, Name, Registration};
 use cg_store::layer::values::ValueKind;
 use serde::{Deserialize, Serialize};
 
-use super::names::{WireAliases, WireComponent, name};
+use super::names::{WireAliases, WireComponent, count_as, name};
 use super::parts;
 use crate::error::MessageError;
 
@@ -152,8 +152,10 @@ impl ValueNames {
     }
 
     pub(crate) fn count(&self) -> usize {
-        let listed = self.components.len() + self.entities.len() + self.dimensions.len();
-        listed + self.aliases.iter().map(WireAliases::count).sum::<usize>()
+        let components: usize = self.components.iter().map(WireComponent::count).sum();
+        let named = self.entities.iter().chain(&self.dimensions);
+        let named: usize = named.map(|(_, name)| count_as(name.len())).sum();
+        components + named + self.aliases.iter().map(WireAliases::count).sum::<usize>()
     }
 
     /// Decodes them.

@@ -93,6 +93,20 @@ fn other_names_count_as_names() {
     assert!(matches!(error, SyncError::TooManyNames { limit: 20, .. }), "{error}");
 }
 
+/// A limit of names is one of memory and of the disk.
+#[test]
+fn long_names_count_as_several() {
+    let cache = client().with_max_names(20);
+    let long = |n: u32| format!("a:{n}{}", "b".repeat(3 * 256));
+    let request = cache.request(&[]).expect("asks");
+    let five = Reply { blocks: (0..5).map(|n| block(&long(n))).collect(), ..Reply::default() };
+    applied(&cache, &request, &five);
+    let request = cache.request(&[]).expect("asks");
+    let sixth = Reply { first: [5, 0], blocks: vec![block(&long(5))], ..Reply::default() };
+    let error = refused(&cache, &request, &sixth);
+    assert!(matches!(error, SyncError::TooManyNames { names: 24, limit: 20 }), "{error}");
+}
+
 #[test]
 fn names_of_another_generation_take_the_place_of_those_before() {
     let cache = client();
