@@ -177,14 +177,7 @@ impl fmt::Display for Report {
         if self.skipped_low_disk > 0 {
             writeln!(f, "the disk has too little room to rewrite all files")?;
         }
-        if self.skipped_damaged > 0 {
-            let kinds = if self.skipped_damaged == 1 { "kind" } else { "kinds" };
-            writeln!(
-                f,
-                "the files of {} {kinds} of row were left as they are, because one of them is damaged; `cg verify` tells which",
-                self.skipped_damaged
-            )?;
-        }
+        write_skipped(self.skipped_damaged, f)?;
         if let Some(Segmented { segments, failed }) = &self.segmented {
             writeln!(f, "of the root and {}", counted(*segments as u64, "segment"))?;
             for failed in failed {
@@ -193,4 +186,17 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+/// Writes how many kinds of row a compaction left as they are, if it left any.
+pub(super) fn write_skipped(skipped_damaged: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let kinds = match skipped_damaged {
+        0 => return Ok(()),
+        1 => "kind",
+        _ => "kinds",
+    };
+    writeln!(
+        f,
+        "the files of {skipped_damaged} {kinds} of row were left as they are, because one of them is damaged; `cg verify` tells which"
+    )
 }

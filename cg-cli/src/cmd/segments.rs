@@ -10,6 +10,7 @@ use cg_store::error::ConflictKey;
 use clap::ValueHint;
 use serde::Serialize;
 
+use super::compact::write_skipped;
 use super::name_of;
 use crate::args::{DimensionArg, WaitArg, YesArg, options};
 use crate::output::{Failure, Outcome, Output, counted};
@@ -112,9 +113,11 @@ struct Line {
 }
 
 #[derive(Debug, Serialize)]
-struct Done {
+struct Handled {
     done: &'static str,
     segment: Line,
+    /// Kinds of rows whose files stayed as they are, because something in them is damaged.
+    skipped_damaged: usize,
 }
 
 impl SegmentedArg {
@@ -138,15 +141,15 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
             world.segments().compact(segment)?;
             let usage = world.segments().with(segment, cg_store::World::usage)?;
             // What is damaged was left as it is.
-            let is_whole = !usage.families.iter().any(|held| held.is_held);
-            done(&world, "compacted", segment, out).map(|_| Outcome::good_if(is_whole))
+            let skipped_damaged = usage.families.iter().filter(|held| held.is_held).count();
+            done(&world, "compacted", segment, skipped_damaged, out)
         }
         Command::Delete(args) => {
             let world = args.world.open(out)?;
             let segment = args.segment.find(&world)?;
             args.yes.confirm(&format!("{segment} would be deleted with everything in it"))?;
             world.segments().delete(segment)?;
-            done(&world, "deleted", segment, out)
+            done(&world, "deleted", segment, 0, out)
         }
         Command::Accept(args) => {
             let world = args.world.open(out)?;
@@ -177,12 +180,13 @@ fn done(
     world: &SegmentedWorld<OnDisk>,
     done: &'static str,
     segment: SegmentPos,
+    skipped_damaged: usize,
     out: &Output,
 ) -> Result<Outcome, Failure> {
     let segment = line(world, segment);
     world.close()?;
-    out.print(&Done { done, segment })?;
-    Ok(Outcome::Good)
+    out.print(&Handled { done, segment, skipped_damaged })?;
+    Ok(Outcome::good_if(skipped_damaged == 0))
 }
 
 fn line(world: &SegmentedWorld<OnDisk>, segment: SegmentPos) -> Line {
@@ -236,8 +240,9 @@ impl fmt::Display for Line {
     }
 }
 
-impl fmt::Display for Done {
+impl fmt::Display for Handled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} {}", self.segment, self.done)
+        writeln!(f, "{} {}", self.segment, self.done)?;
+        write_skipped(self.skipped_damaged, f)
     }
 }

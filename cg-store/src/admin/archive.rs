@@ -36,6 +36,14 @@ pub enum ArchiveError {
         /// What is wrong with them.
         why: String,
     },
+    /// The names, and what else a world has once, take more than an archive may hold.
+    #[error(
+        "the rows of `worldMeta`, its names among them, take more than {limit_bytes} bytes, which no archive holds"
+    )]
+    NamesTooLarge {
+        /// The maximum.
+        limit_bytes: u64,
+    },
     /// The stream could not be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -156,7 +164,7 @@ impl MetaRoom {
     /// Takes the room of a row.
     ///
     /// # Errors
-    /// [`ArchiveError::NoWorld`] if there is not so much left.
+    /// [`ArchiveError::NamesTooLarge`] if there is not as much left.
     fn take(&mut self, family: Family, key: &[u8], row: &[u8]) -> Result<(), ArchiveError> {
         if family == Family::WorldMeta {
             self.taken_bytes += (key.len() + row.len()) as u64;
@@ -164,8 +172,7 @@ impl MetaRoom {
         if self.taken_bytes <= MAX_META_BYTES {
             return Ok(());
         }
-        let why = format!("its names and other rows of `worldMeta` take more than {MAX_META_BYTES} bytes");
-        Err(ArchiveError::NoWorld { why })
+        Err(ArchiveError::NamesTooLarge { limit_bytes: MAX_META_BYTES })
     }
 }
 

@@ -100,7 +100,7 @@ impl WorldBuilder<'_> {
     ///
     /// # Errors
     /// [`ArchiveError::Store`] with [`Error::Corrupt`] for the first damaged row; those of the engine and of the stream;
-    /// [`ArchiveError::Fault`] for a row of more than 256 MiB; [`ArchiveError::NoWorld`] if the rows of `worldMeta` take more
+    /// [`ArchiveError::Fault`] for a row of more than 256 MiB; [`ArchiveError::NamesTooLarge`] if the rows of `worldMeta` take more
     /// than that together.
     pub fn archive(
         self,
@@ -119,7 +119,7 @@ impl WorldBuilder<'_> {
     /// read and found to be sound, the rows open as no world. After an interruption the same call with the same archive goes on.
     ///
     /// # Errors
-    /// [`ArchiveError::Fault`] and [`ArchiveError::NoWorld`] for a bad archive: the rows so far stay in the engine and are
+    /// [`ArchiveError::Fault`], [`ArchiveError::NoWorld`] and [`ArchiveError::NamesTooLarge`] for a bad archive: the rows so far stay in the engine and are
     /// no world. [`OpenError::NotEmpty`](crate::OpenError::NotEmpty) if the engine has other rows, and
     /// [`OpenError::HalfCreated`](crate::OpenError::HalfCreated) if it has a part of another copy or archive.
     pub fn restore_over(
