@@ -82,7 +82,7 @@ impl<H: SegmentHome> Borders<H> {
             let mut reads = SegmentReads { tx, segment, side_chunks, elsewhere: &elsewhere, has_dead };
             // Held until the segment has accepted it.
             (putting, deleted) = self.claim_written(&mut reads, &mut writes)?;
-            places = self.open().root().unsynced_places();
+            places = self.open().root().unsynced();
             replace_writes(reads.tx, writes);
             Ok::<_, Error>(())
         })?;

@@ -85,7 +85,7 @@ impl<H: SegmentHome> Transfers<H> {
             })
         })?;
         let over = ids.iter().map(|id| Ok((departure_property(*id)?, None)));
-        self.root().set(Durability::Process, over.collect::<Result<Vec<_>, Error>>()?).map(drop)
+        self.root().set(Durability::Process, over.collect::<Result<Vec<_>, Error>>()?)
     }
 
     /// Deletes the dead copies that a crash or a failure left. Returns whether some are left.

@@ -54,12 +54,9 @@ impl SegmentHome for OnDisk {
         options: &WorldOptions,
     ) -> Result<World, Error> {
         self.remove(segment)?;
-        let all = self.dir.join("segments");
-        let is_first = !all.is_dir();
         let world = create_world(&self.path(segment), Catalog::clone(&names), options)?;
-        if is_first {
-            sync_parent(&all)?;
-        }
+        // Another call may have made the directory, and not synced it yet.
+        sync_parent(&self.dir.join("segments"))?;
         Ok(world)
     }
 

@@ -9,7 +9,7 @@ use cg_store::engine::{CommitSeq, Level};
 use cg_store::layer::{KeepsCommits, batch};
 use cg_store::{Committed, Durable, Error};
 
-/// A commit of a segment, and the newest commit of places in the root when it was accepted.
+/// A commit of a segment, and the newest commit of the root when it was accepted.
 #[derive(Debug)]
 struct PlacedCommit {
     values: Durable,

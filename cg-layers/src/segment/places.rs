@@ -151,7 +151,7 @@ impl<H: SegmentHome> Borders<H> {
                 gone.push((place_property(key)?, None));
             }
         }
-        if gone.is_empty() { Ok(()) } else { root.set(Durability::Process, gone).map(drop) }
+        if gone.is_empty() { Ok(()) } else { root.set(Durability::Process, gone) }
     }
 
     /// Deletes the places in a deleted segment from the root. Costs a scan of all places.

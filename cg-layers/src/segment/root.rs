@@ -7,10 +7,12 @@ use std::sync::Arc;
 use cg_format::ChunkAt;
 use cg_format::wire::Writer;
 use cg_registry::{Catalog, Registration};
-use cg_store::engine::{CommitSeq, Level};
+use cg_store::engine::Level;
 use cg_store::error::ConflictKey;
-use cg_store::layer::{Base as _, Mutex, RwLock, for_each_property_behind, promised_transaction, rank};
-use cg_store::{Committed, Durability, Durable, Error, Property, Transaction, World};
+use cg_store::layer::{
+    Base as _, Mutex, RwLock, for_each_property_behind, newest_commit, promised_transaction, rank,
+};
+use cg_store::{Durability, Durable, Error, Property, Transaction, World};
 
 use super::error::SegmentError;
 use super::history::ToSet;
@@ -40,8 +42,6 @@ struct Known {
     states: BTreeMap<SegmentPos, SegmentState>,
     /// Segments that the root does not know and in whose places nothing is stored. Some of them: a look tells.
     absent: BTreeSet<SegmentPos>,
-    /// The newest commit of places, and its ticket.
-    placed: Option<(CommitSeq, Durable)>,
 }
 
 /// At most this many absent segments are remembered.
@@ -62,7 +62,7 @@ impl Root {
         let stored = world.property(&side_property()?)?.unwrap_or_default();
         let side_chunks = whole("side of a segment", &stored, |reader| reader.u32("side"))?;
         check_side(side_chunks)?;
-        let known = RwLock::new(Known { states: read_known(&world)?, ..Known::default() });
+        let known = RwLock::new(Known { states: read_known(&world)?, absent: BTreeSet::new() });
         Ok(Self { world, side_chunks, durability, known, naming: Mutex::default() })
     }
 
@@ -99,22 +99,12 @@ impl Root {
         &self,
         level: Durability,
         values: impl IntoIterator<Item = ToSet>,
-    ) -> Result<Committed<()>, Error> {
-        promised_transaction(&self.world, level, |tx| {
+    ) -> Result<(), Error> {
+        let set = promised_transaction(&self.world, level, |tx| {
             values.into_iter().for_each(|(property, bytes)| tx.set_property(property, bytes));
             Ok::<_, Error>(())
-        })
-    }
-
-    /// As [`set`](Self::set), where places of keys are among the properties.
-    pub(super) fn set_places(
-        &self,
-        level: Durability,
-        values: impl IntoIterator<Item = ToSet>,
-    ) -> Result<(), Error> {
-        let committed = self.set(level, values)?;
-        self.note_placed(&committed);
-        Ok(())
+        });
+        set.map(drop)
     }
 
     /// Keeps names from being registered.
@@ -204,22 +194,15 @@ impl Root {
         place.map(read).transpose()
     }
 
-    /// The ticket of the newest commit of places, if a power cut could take that back.
-    pub(super) fn unsynced_places(&self) -> Option<Durable> {
-        let placed = self.known.read().placed.clone();
-        placed.map(|(_, durable)| durable).filter(|durable| !durable.is_durable())
-    }
-
-    fn note_placed(&self, committed: &Committed<()>) {
-        let mut known = self.known.write();
-        if known.placed.as_ref().is_none_or(|(seq, _)| *seq < committed.seq) {
-            known.placed = Some((committed.seq, committed.durable()));
-        }
+    /// The ticket of the newest commit, if a power cut could take that back: the places that were found are none of a later
+    /// one.
+    pub(super) fn unsynced(&self) -> Option<Durable> {
+        Some(newest_commit(&self.world).durable()).filter(|durable| !durable.is_durable())
     }
 
     /// Stores the places of keys, each with the place that it had when it was found free.
     pub(super) fn claim(&self, free: &[(&ConflictKey, Option<Place>, Place)]) -> Result<(), Error> {
-        let committed = promised_transaction(&self.world, self.level(), |tx| {
+        let claimed = promised_transaction(&self.world, self.level(), |tx| {
             for &(key, place, claimed) in free {
                 let property = place_property(key)?;
                 // Another transaction has claimed it first, or has put it into the root.
@@ -229,9 +212,8 @@ impl Root {
                 tx.set_property(property, Some(claimed.to_bytes()));
             }
             Ok::<_, Error>(())
-        })?;
-        self.note_placed(&committed);
-        Ok(())
+        });
+        claimed.map(drop)
     }
 
     /// Every key that has a place, with its segment.

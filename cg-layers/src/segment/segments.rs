@@ -95,13 +95,12 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         open.with_there(segment, |world| open.inside(|| show(world)))
     }
 
-    /// As [`with`](Self::with); `false` if the segment is not stored.
+    /// As [`with_applied`](Self::with_applied); `false` if the segment is not stored.
     pub(super) fn with_if_stored(
         self,
         segment: SegmentPos,
         show: impl FnOnce(&World) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        self.parts.submissions.apply(segment)?;
         let open = &self.parts.open;
         Ok(open.with_stored(segment, |world| open.inside(|| show(world)))?.unwrap_or(false))
     }

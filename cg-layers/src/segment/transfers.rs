@@ -137,6 +137,7 @@ impl<H: SegmentHome> Transfers<H> {
     /// Makes what the segments accepted that entities leave as durable as the transfer: an entity may carry a part of it away,
     /// which a crash would otherwise put back.
     fn keep_left(&self, transfers: &[Transfer], level: Durability) -> Result<(), Error> {
+        // What was submitted to them is accepted: the entities were looked up there since the borders are closed.
         let left: BTreeSet<_> = transfers.iter().map(|transfer| transfer.from).collect();
         for segment in left {
             self.open.with_stored(segment, |world| world.keep_found(level_of(level)))?;
@@ -151,7 +152,7 @@ impl<H: SegmentHome> Transfers<H> {
             values
                 .push((entity_property(transfer.id)?, Some(self.root().segment_of(transfer.to).to_bytes())));
         }
-        self.root().set_places(level, values)
+        self.root().set(level, values)
     }
 
     /// Puts entities into the segments that they enter. All of it is durable before [`leave`](Self::leave) begins.
@@ -227,7 +228,7 @@ impl<H: SegmentHome> Transfers<H> {
         let level = if transfers.iter().any(stays) { level } else { Durability::Process };
         let mut values = self.crossed_of(self.touched(transfers))?;
         values.push((transfer_property()?, self.still_stuck()));
-        self.root().set(level, values).map(drop)
+        self.root().set(level, values)
     }
 
     /// The record in the root after a transfer: earlier transfers that wait because of damage.
@@ -243,7 +244,7 @@ impl<H: SegmentHome> Transfers<H> {
         for transfer in transfers {
             values.push((entity_property(transfer.id)?, Some(transfer.from.to_bytes())));
         }
-        self.root().set_places(level, values)
+        self.root().set(level, values)
     }
 
     /// The properties of the root that say which transfers of segments it knows, after a transfer.

@@ -235,6 +235,11 @@ pub fn newest_synced(world: &World) -> HistoryPoint {
     world.rooms().shared.lineage().at(synced.get())
 }
 
+/// The newest commit of a world, for a ticket of everything up to it.
+pub fn newest_commit(world: &World) -> Committed<()> {
+    Committed::new(world.rooms().commit.weak_world.clone(), (), world.last_commit().get())
+}
+
 /// Whether a world has a commit of some history. Nothing is asked of one that was made before openings were stored.
 pub fn has_point(world: &World, point: HistoryPoint) -> bool {
     point.opening == 0
