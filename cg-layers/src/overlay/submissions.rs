@@ -208,6 +208,10 @@ impl<S: Base> Overlay<S> {
         });
         let tx = match written {
             Ok(tx) => tx,
+            // A server that is not reached now may be reached later, though all that is known of it is synced.
+            Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Fenced) => {
+                return Err(Failed::NotNow(error));
+            }
             // A function of the host may return such an error too.
             Err(error) if may_pass(&error) && self.store().keep_found(Level::Power).is_err() => {
                 return Err(Failed::NotNow(error));

@@ -13,7 +13,7 @@ use cg_tiering::GameTick;
 use super::arena::Arena;
 use super::arena_policy::{ArenaPolicy, ArenaReport};
 use super::arenas::Arenas;
-use super::background::try_again;
+use super::background::{start_job, try_again};
 use super::pool::Pool;
 use super::writing::Brief;
 
@@ -167,19 +167,23 @@ impl<S: Base> Pool<S> {
         let arenas = self.arenas.all.lock();
         let Some(arena) = arenas.get(&number) else { return Ok(Done::NotDue) };
         let Some(_alone) = Brief::try_take(self, arena) else { return Ok(Done::InUse) };
-        if !arena.submitted.is_empty() {
-            return Ok(Done::InUse);
-        }
         let mut row = arena.row.lock();
         let due = match tick.due(arena, &row) {
             Some(due) if due != Due::Removal => due,
             _ => return Ok(Done::NotDue),
         };
+        // What the holder submits until its lease is over is refused with the lease, or it would never end.
+        if due == Due::Reclaim && !arena.submitted.is_empty() {
+            return Ok(Done::InUse);
+        }
         if self.store.rows.is_merge_open(row.lease)? {
             return Ok(Done::KeptForMerge);
         }
         let lease = self.arenas.give_lease_among(&arenas, arena);
         self.free(arena, &mut row, lease, tick.now)?;
+        if !arena.submitted.is_empty() {
+            start_job(self, arena);
+        }
         Ok(Done::Freed(due))
     }
 

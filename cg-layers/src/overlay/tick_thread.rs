@@ -45,7 +45,8 @@ impl<S: Base> Overlay<S> {
 
     /// Starts to load chunks in the background, as
     /// [`World::load_in_background`](cg_store::World::load_in_background): the rows of the overlay and the chunks of its base
-    /// are in memory when the answer is ready.
+    /// are in memory when the answer is ready. If the last handle of the overlay is dropped before the load has begun, the
+    /// answer is [`Error::Closed`].
     pub fn load_in_background(&self, at: &[ChunkAt]) -> LoadTicket {
         let (pool, arena) = (Arc::downgrade(&self.pool), Arc::downgrade(&self.arena));
         let tenancy = self.tenancy;

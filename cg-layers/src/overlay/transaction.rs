@@ -45,6 +45,9 @@ impl<S: Base> Overlay<S> {
     /// One transaction runs at a time, and the next one waits for it. Reads continue meanwhile. So there are no
     /// conflicts.
     ///
+    /// Inside a closure of another overlay, the call also waits for transactions of the overlays below this one, if batches
+    /// wait in both. So transactions of several overlays are nested in one order on all threads, the upper layers first.
+    ///
     /// # Errors
     /// The closure's own error; [`Error::Nested`] if this thread is inside a transaction of this overlay; the
     /// ownership, damage and limit errors of [`Error`]; the errors of [`catalog`](Self::catalog) and

@@ -1,9 +1,11 @@
 //! A base whose background jobs wait for the test, and gates at which threads wait for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use cg_format::{ChunkSource, Lookup, SchemaView};
 use cg_layers::{Found, Identity};
 use cg_registry::{Catalog, UpgradeFunctions};
-use cg_store::engine::CommitSeq;
+use cg_store::engine::{CommitSeq, EngineError};
 use parking_lot::{Condvar, Mutex};
 
 use super::super::*;
@@ -63,12 +65,14 @@ pub(super) struct Held<S> {
     applied: Arc<Mutex<Option<Work>>>,
     /// Reads of chunks pass it.
     pub(super) reads: Gate,
+    /// No chunk can be read while it is set.
+    pub(super) is_away: Arc<AtomicBool>,
 }
 
 impl<S: Base> Held<S> {
     pub(super) fn over(below: &S) -> Self {
         let (jobs, applied, reads) = (Arc::default(), Arc::default(), Gate::default());
-        Self { below: below.clone(), jobs, applied, reads }
+        Self { below: below.clone(), jobs, applied, reads, is_away: Arc::default() }
     }
 
     /// Runs the oldest job. `false` if there is none.
@@ -154,6 +158,9 @@ impl<S: Base> Base for Held<S> {
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
         self.reads.pass();
+        if self.is_away.load(Ordering::Acquire) {
+            return Err(EngineError::Unavailable { message: "the server is away".into() }.into());
+        }
         self.below.find_chunk(at)
     }
 

@@ -1,5 +1,6 @@
 //! Background jobs, and what happens beside them.
 
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use super::held::{Gate, Held};
@@ -184,4 +185,43 @@ fn a_submission_does_not_wait_while_names_are_stored() {
         taken.expect("it waits for no commit").expect("takes");
     });
     assert_eq!(corner(&overlay, at), Some(ids.stone));
+}
+
+/// The base is a server that is away for a moment: all that is known of it is synced.
+#[test]
+fn a_batch_waits_for_a_base_that_cannot_be_reached() {
+    let (base, ids) = template();
+    let held = Held::over(&base);
+    let overlay = over(&held);
+    let at = ids.at(1, 0, 0);
+    let mut batch = WriteBatch::new();
+    batch.set_block(at.dimension, at.pos.min_block(), ids.glass);
+    held.is_away.store(true, Ordering::Release);
+    let ticket = overlay.submit(batch).expect("takes");
+    held.run_jobs();
+    assert!(!ticket.is_finished());
+    let flushed = overlay.arenas().flush();
+    assert!(matches!(&flushed, Err(error) if error.kind() == ErrorKind::Unavailable), "{flushed:?}");
+    held.is_away.store(false, Ordering::Release);
+    overlay.arenas().flush().expect("writes");
+    ticket.wait().expect("is written");
+    let chunk = overlay.load(at).expect("loads").expect("is there");
+    assert_eq!(chunk.block(LocalPos::new(0, 0, 0)), ids.glass);
+}
+
+/// There is a batch that waits in every tick.
+#[test]
+fn a_lease_ends_though_its_holder_submits_all_the_time() {
+    let (base, ids) = template();
+    let held = Held::over(&base);
+    let arenas = Arenas::over(MemEngine::new(), held.clone(), &options()).expect("a base");
+    let overlay = arenas.lease("ada", GameTick::new(0)).expect("leases");
+    let policy = ArenaPolicy { end_after_ticks: Some(10), ..ArenaPolicy::default() };
+    let ticket = overlay.submit(saved(ids.at(1, 0, 0), filled(&base, ids.stone))).expect("takes");
+    let report = arenas.tick(GameTick::new(10), &policy, Duration::ZERO).expect("ticks");
+    assert_eq!(report.ended, 1);
+    held.run_jobs();
+    let refused = ticket.wait().map(drop);
+    let is_released = |error: &Error| matches!(error.layer(), Some(OverlayError::Released { arena: 0 }));
+    assert!(refused.as_ref().is_err_and(is_released), "{refused:?}");
 }
