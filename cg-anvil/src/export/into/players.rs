@@ -72,7 +72,15 @@ impl<'a> Players<'a> {
 
     /// Leaves out players who have an entity with them that the save has elsewhere, and that is not taken from there. What the
     /// files of the others have with them goes with these files.
-    pub(super) fn leave_out(&mut self, found: &mut Found, is_taken: bool, report: &mut IntoReport) {
+    ///
+    /// Gives all that is put, and leaves no other entity of slots among what was found: what a player has who is left out stays.
+    pub(super) fn leave_out(
+        &mut self,
+        found: &mut Found,
+        entities: HashSet<Uuid>,
+        is_taken: bool,
+        report: &mut IntoReport,
+    ) -> HashSet<Uuid> {
         let in_slots: BTreeSet<_> =
             found.slots.values().flat_map(|(_, slots)| slots.values().flatten().copied()).collect();
         let target = self.target;
@@ -93,6 +101,15 @@ impl<'a> Players<'a> {
         });
         report.left_players += (before - self.held.len()) as u64;
         found.players.retain(|path, _| !self.held.keys().any(|uuid| is_own(*uuid, path, &level)));
+        let put: HashSet<_> = entities.into_iter().chain(self.held()).collect();
+        found.slots.retain(|_, (_, slots)| {
+            slots.retain(|_, here| {
+                here.retain(|uuid| put.contains(uuid));
+                !here.is_empty()
+            });
+            !slots.is_empty()
+        });
+        put
     }
 
     /// Writes the files of the players that are not as in the world.

@@ -34,7 +34,7 @@ pub(super) struct Putting<'a> {
     pub(super) target: &'a Target,
     pub(super) options: &'a IntoOptions,
     pub(super) plan: &'a Plan,
-    /// All that the world has in the boxes.
+    /// All that the world has in the boxes, and what the players have with them who are put.
     pub(super) entities: &'a HashSet<Uuid>,
     /// Those of them that are not put.
     pub(super) left_out: HashSet<Uuid>,

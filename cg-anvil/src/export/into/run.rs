@@ -100,7 +100,7 @@ pub fn export_into(
     let mut players = Players::find((world, &catalog), players, (&target, options), &mut report)?;
     let wanted = entities.iter().copied().chain(players.held()).collect();
     let mut found = elsewhere(&target, &plan, &wanted, options, &mut watch)?;
-    players.leave_out(&mut found, options.replace_entities, &mut report);
+    let entities = players.leave_out(&mut found, entities, options.replace_entities, &mut report);
     let left_out = note(&target, &found, options.replace_entities, &mut report);
     let taken = if options.replace_entities { found.slots } else { BTreeMap::new() };
     let mut putting = Putting {

@@ -116,3 +116,52 @@ fn a_player_is_left_out_who_is_newer_or_whose_vehicle_is_elsewhere() {
     fs::remove_file(save.join(made.path(thief))).expect("there");
     assert_eq!(made.put_into("stolen", &put).0.players.replaced, 1);
 }
+
+/// The file of a player in the column who has these entities with them.
+fn holding(entities: &[Uuid]) -> Vec<u8> {
+    let entities: Vec<_> = entities.iter().map(|of| pearl(*of)).collect();
+    gzip(|out| {
+        out.int("DataVersion", V1_20.data_version);
+        out.int("Health", 20);
+        out.doubles("Pos", &[5.25, 64.0, 6.5]);
+        out.raw_compounds("ender_pearls", entities.iter().map(Vec::as_slice));
+    })
+}
+
+/// A world with such a player, and a save with another state of them.
+fn holder(in_world: &[Uuid], in_save: &[Uuid]) -> (Made, std::path::PathBuf) {
+    let mut files = V1_20.save();
+    files.insert(V1_20.path(IN_COLUMN), holding(in_world));
+    let mut made = Made::new(V1_20, files);
+    assert!(made.import("save", &ImportOptions::default()).is_whole());
+    made.files.insert(V1_20.path(IN_COLUMN), holding(in_save));
+    made.write("other");
+    let save = made.dir.path().join("other");
+    (made, save)
+}
+
+/// Gives a save a slot of `entities/` with one of them.
+fn stray(save: &Path, column: (i32, i32), of: Uuid) -> Vec<u8> {
+    let slot = nbt::document(|root| {
+        root.int_array("Position", &[column.0, column.1]);
+        root.int("DataVersion", V1_20.data_version);
+        root.raw_compounds("Entities", [&pearl(of)[..]].into_iter());
+    });
+    let path = save.join("entities/r.0.0.mca");
+    fs::create_dir_all(save.join("entities")).expect("a folder");
+    maker::region(&path, &[maker::zlib(column, &slot)]);
+    fs::read(path).expect("written")
+}
+
+#[test]
+fn what_a_player_has_with_them_who_is_left_out_stays_where_the_save_has_it() {
+    let (made, save) = holder(&[IN_COLUMN, FAR], &[]);
+    let before = stray(&save, (1, 0), FAR);
+    let thief = gzip(|out| out.raw_compounds("ender_pearls", [&pearl(IN_COLUMN)[..]].into_iter()));
+    fs::write(save.join(made.path(Uuid::from_u128(5))), thief).expect("written");
+    let put = IntoOptions { allow_newer: true, replace_entities: true, ..options() };
+    let report = export_into(&made.world, &save, &put, |_| {}).expect("put");
+    assert_eq!((report.players, report.left_players), (SlotCounts::default(), 1));
+    assert_eq!(report.taken.count, 0);
+    assert_eq!(fs::read(save.join("entities/r.0.0.mca")).expect("there"), before);
+}
