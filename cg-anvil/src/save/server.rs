@@ -47,6 +47,11 @@ impl ServerFolder {
         self.worlds.into_iter().flatten().collect()
     }
 
+    /// The name of the overworld's save, from that of a save in which a server keeps the nether or the end.
+    pub(crate) fn overworld_of(name: &str) -> Option<&str> {
+        ENDINGS.iter().find_map(|ending| name.strip_suffix(ending))
+    }
+
     /// How the name of the save ends in which a server keeps a dimension beside that of the overworld.
     pub(crate) fn ending(dimension: &str) -> Option<&'static str> {
         let [nether, end] = ENDINGS;

@@ -46,14 +46,15 @@ use crate::shown::shown;
 /// anew. A folder that holds another file is refused.
 ///
 /// `--into SAVE --box …` puts the columns that the boxes touch into a save that is there, whole, with their entities and
-/// points of interest, and the players who are in the boxes; every other slot of it keeps its bytes, and every other player
+/// points of interest, and the players who are in them; every other slot of it keeps its bytes, and every other player
 /// stays. A column that the world does not have stays as the save has
 /// it. The save is locked meanwhile, as games from 1.16 on lock it, and refused while one has it open; a game before 1.16
 /// does not lock it, and has to be stopped. Columns of a newer game than that of `level.dat` are left out, and so are
-/// entities that the save has elsewhere; each is named, and then the exit code is 1. What is replaced is kept as region files
+/// entities that the save has elsewhere. So are players whose column is left out, who have such an entity with them, or whose
+/// server looks for them in the save of the overworld. Each is named, and then the exit code is 1. What is replaced is kept as region files
 /// in a folder beside the save, `SAVE.cg-replaced-1` or of the next number, which `cg import` reads. Each region file is
 /// the old or the new one at any moment; a command that was killed is run again, and its folder ends with `.part` until
-/// then. JSON: `{"dry_run","dimension","layout","files":N,"columns":COUNTS,"entity_slots":COUNTS,"points":COUNTS,"entities":N,"players":COUNTS,"left_players":N,
+/// then. JSON: `{"dry_run","dimension","layout","files":N,"columns":COUNTS,"entity_slots":COUNTS,"points":COUNTS,"entities":N,"players":COUNTS,"left_players":{"count":N,"first":[{"uuid","why"}]},
 /// "removed_entities":N,"kept_columns":N,"changed_columns":N,"newer_columns":{"count":N,"first":[{"x","z","data_version"}]},
 /// "elsewhere":{"count":N,"first":[{"uuid","file","column"}]},"taken":…,"unsearched_slots":N,"backups":[PATH],
 /// "warnings":[TEXT],"not_exported":{WHAT:N}}`, where COUNTS is `{"new":N,"replaced":N,"equal":N,"removed":N}`.

@@ -27,5 +27,5 @@ mod target;
 
 pub use self::error::IntoError;
 pub use self::options::{IntoOptions, IntoProgress};
-pub use self::report::{Elsewhere, IntoReport, Listed, NewerColumn, SlotCounts};
+pub use self::report::{Elsewhere, IntoReport, LeftPlayer, Listed, NewerColumn, SlotCounts};
 pub use self::run::export_into;

@@ -17,14 +17,20 @@ use super::backup::Backup;
 use super::disk::{self, Partial};
 use super::error::IntoError;
 use super::options::{IntoOptions, IntoProgress};
-use super::report::IntoReport;
-use super::search::{Found, MAX_PLAYER_BYTES, held_by};
+use super::plan::Plan;
+use super::report::{IntoReport, LeftPlayer};
+use super::search::{Found, MAX_PLAYER_BYTES, held_by, held_in};
 use super::target::Target;
 use crate::export::players::{InLevel, with_player};
-use crate::mapping::Ids;
+use crate::export::slots::Part;
 use crate::mapping::player::{Current, PlayerFile};
+use crate::mapping::{Ids, place};
 use crate::nbt::{self, Compound};
+use crate::region::ColumnPos;
 use crate::save::{LEVEL, Layout};
+
+/// The column of a player, if they are in one, and their NBT.
+type State = (Option<ColumnPos>, Vec<u8>);
 
 /// The players who are put, each with the entities that they have with them.
 #[derive(Debug)]
@@ -37,30 +43,37 @@ pub(super) struct Players<'a> {
 }
 
 impl<'a> Players<'a> {
-    /// Those of the players whose game is no newer than the save's.
+    /// Those of the players whose column is put, and whose game is no newer than the save's.
     pub(super) fn find(
         (world, catalog): (&'a World, &'a Catalog),
-        all: BTreeSet<Uuid>,
+        (all, plan): (BTreeSet<Uuid>, &Plan),
         (target, options): (&'a Target, &IntoOptions),
         report: &mut IntoReport,
     ) -> Result<Self, IntoError> {
         let mut found = Self { world, catalog, ids: Ids::find(catalog), target, held: BTreeMap::new() };
-        if options.keep_players {
+        if options.keep_players || all.is_empty() {
             return Ok(found);
         }
+        let is_looked_at = !target.is_beside_overworld()?;
         for uuid in all {
-            let Some(nbt) = found.nbt(uuid)? else {
+            let Some((column, nbt)) = found.state(uuid)? else {
                 *report.not_exported.entry("players without NBT of Java Edition".to_owned()).or_default() +=
                     1;
                 continue;
             };
             let Ok(fields) = Compound::parse(&nbt, &nbt::Limits::default()) else { continue };
             let version = fields.int("DataVersion").unwrap_or(0);
-            if target.is_older_than(version) && !options.allow_newer {
-                report.left_players += 1;
+            let why = if !is_looked_at {
+                "a server looks for players in the save of the overworld alone"
+            } else if target.is_older_than(version) && !options.allow_newer {
+                "their game is newer than the save's"
+            } else if !column.is_some_and(|column| plan.has(column, Part::Region)) {
+                "their column is not put"
             } else {
                 found.held.insert(uuid, held_by(fields).into_iter().collect());
-            }
+                continue;
+            };
+            report.left_players.add(LeftPlayer { uuid, why: why.to_owned() });
         }
         Ok(found)
     }
@@ -81,25 +94,35 @@ impl<'a> Players<'a> {
         is_taken: bool,
         report: &mut IntoReport,
     ) -> HashSet<Uuid> {
-        let in_slots: BTreeSet<_> =
-            found.slots.values().flat_map(|(_, slots)| slots.values().flatten().copied()).collect();
         let target = self.target;
+        let slots = found.slots.iter().filter(|_| !is_taken);
+        let in_slots: BTreeMap<_, _> = slots
+            .flat_map(|(path, (_, slots))| slots.values().flatten().map(move |entity| (*entity, path)))
+            .collect();
         let is_own = |uuid: Uuid, path: &Path, here: &InLevel| {
             *path == file_of(target, uuid) || *path == target.root.join(LEVEL) && here.uuid == Some(uuid)
         };
         let level = InLevel::of(&read(&target.root.join(LEVEL)).unwrap_or_default().unwrap_or_default());
         let players = &found.players;
-        let before = self.held.len();
-        self.held.retain(|uuid, held| {
-            let is_elsewhere = |entity: &Uuid| {
-                !is_taken && in_slots.contains(entity)
-                    || players
-                        .iter()
-                        .any(|(path, here)| here.contains(entity) && !is_own(*uuid, path, &level))
+        self.held.retain(|&uuid, held| {
+            let elsewhere = |entity: &Uuid| {
+                let of_player = || {
+                    let is_of = |(path, here): &(&PathBuf, &BTreeSet<Uuid>)| {
+                        here.contains(entity) && !is_own(uuid, path, &level)
+                    };
+                    players.iter().find(is_of).map(|(path, _)| path)
+                };
+                let path = in_slots.get(entity).copied().or_else(of_player)?;
+                let file = path.strip_prefix(&target.root).unwrap_or(path).display();
+                Some(format!("the save has the entity {entity}, which is with them, in {file}"))
             };
-            !held.iter().any(is_elsewhere)
+            let why = held.iter().find_map(elsewhere);
+            let is_put = why.is_none();
+            if let Some(why) = why {
+                report.left_players.add(LeftPlayer { uuid, why });
+            }
+            is_put
         });
-        report.left_players += (before - self.held.len()) as u64;
         found.players.retain(|path, _| !self.held.keys().any(|uuid| is_own(*uuid, path, &level)));
         let put: HashSet<_> = entities.into_iter().chain(self.held()).collect();
         found.slots.retain(|_, (_, slots)| {
@@ -115,29 +138,32 @@ impl<'a> Players<'a> {
     /// Writes the files of the players that are not as in the world.
     pub(super) fn put(
         self,
-        options: &IntoOptions,
+        (options, put): (&IntoOptions, &HashSet<Uuid>),
         mut backup: Option<&mut Backup>,
         report: &mut IntoReport,
         watch: &mut dyn FnMut(IntoProgress<'_>),
     ) -> Result<(), IntoError> {
         for uuid in self.held.keys().copied() {
-            let Some(nbt) = self.nbt(uuid)? else { continue };
+            let Some((_, nbt)) = self.state(uuid)? else { continue };
             let level_path = self.target.root.join(LEVEL);
             let failed = |source| IntoError::Io { path: level_path.clone(), source };
             // The game of one player reads them from there alone.
-            let level = match self.target.looks {
-                Layout::Old => InLevel::of(&read(&level_path).map_err(failed)?.unwrap_or_default()),
-                Layout::Dimensions => InLevel::default(),
+            let level_bytes = match self.target.looks {
+                Layout::Old => read(&level_path).map_err(failed)?.unwrap_or_default(),
+                Layout::Dimensions => Vec::new(),
             };
+            let level = InLevel::of(&level_bytes);
             let in_level = level.uuid == Some(uuid);
             let path = file_of(self.target, uuid);
             let old = read(&path).map_err(|source| IntoError::Io { path: path.clone(), source })?;
-            let mut new = Vec::new();
+            let (mut new, mut gone) = (Vec::new(), BTreeSet::new());
             if in_level && let Some(bytes) = level.with(&nbt) {
+                gone.extend(held_in(&level_bytes));
                 new.push((level_path, bytes));
             }
             let (is_new, is_file) = (old.is_none() && !in_level, old.is_some() || !in_level);
             if is_file && let Some(bytes) = with_player(old.as_deref().unwrap_or_default(), &nbt) {
+                gone.extend(held_in(old.as_deref().unwrap_or_default()));
                 new.push((path, bytes));
             }
             let counts = &mut report.players;
@@ -147,6 +173,7 @@ impl<'a> Players<'a> {
                 (false, false) => &mut counts.replaced,
             };
             *count += 1;
+            report.removed_entities += gone.iter().filter(|entity| !put.contains(entity)).count() as u64;
             if options.dry_run {
                 continue;
             }
@@ -157,11 +184,12 @@ impl<'a> Players<'a> {
         Ok(())
     }
 
-    /// The NBT of a player of the world as they are now.
-    fn nbt(&self, uuid: Uuid) -> Result<Option<Vec<u8>>, IntoError> {
-        let entity = self.world.entity(EntityId::new(uuid))?;
-        let current = entity.as_ref().and_then(|entity| Current::of(self.catalog, &self.ids, entity));
-        Ok(current.map(|current| current.nbt.into_owned()))
+    /// The column and the NBT of a player of the world as they are now.
+    fn state(&self, uuid: Uuid) -> Result<Option<State>, IntoError> {
+        let Some(entity) = self.world.entity(EntityId::new(uuid))? else { return Ok(None) };
+        let column = place::column_of(entity.position.block().chunk());
+        let current = Current::of(self.catalog, &self.ids, &entity);
+        Ok(current.map(|current| (column, current.nbt.into_owned())))
     }
 }
 

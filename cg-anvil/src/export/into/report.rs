@@ -34,10 +34,9 @@ pub struct IntoReport {
     pub entities: u64,
     /// Players who are in the boxes, each in their file or in `level.dat`.
     pub players: SlotCounts,
-    /// Players who were left out: their game is newer than the save's, or the save has an entity elsewhere that they have with
-    /// them.
-    pub left_players: u64,
-    /// Entities of slots that were replaced which the world does not have in the boxes.
+    /// Players who are in the boxes and were left out.
+    pub left_players: Listed<LeftPlayer>,
+    /// Entities of slots and of files of players that were replaced which the world does not have in the boxes.
     pub removed_entities: u64,
     /// Columns of the save in the boxes that the world does not have. They stay as they are.
     pub kept_columns: u64,
@@ -98,6 +97,15 @@ pub struct NewerColumn {
     pub data_version: i32,
 }
 
+/// A player who stays as the save has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftPlayer {
+    /// The player.
+    pub uuid: Uuid,
+    /// The reason, in words.
+    pub why: String,
+}
+
 /// An entity that the save has in another place too.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Elsewhere {
@@ -128,7 +136,7 @@ impl IntoReport {
     /// Whether all that the world has in the boxes is in the save, where its game looks.
     pub fn is_whole(&self) -> bool {
         self.newer_columns.count == 0
-            && self.left_players == 0
+            && self.left_players.count == 0
             && self.elsewhere.count == 0
             && self.unfinished_import.is_none()
             && self.warnings.is_empty()

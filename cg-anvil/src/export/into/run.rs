@@ -74,7 +74,7 @@ pub fn export_into(
         plan.unread_count(),
     );
     exported.missed("slots that could not be read, and were changed since", exported.dropped_slot_count);
-    let nothing = (count == 0 && players.is_empty())
+    let nothing = (count == 0 && (players.is_empty() || options.keep_players))
         .then(|| format!("the world has nothing of {} in the boxes", options.dimension));
     let mut report = IntoReport {
         dry_run: options.dry_run,
@@ -97,7 +97,7 @@ pub fn export_into(
     plan.leave_out(&damaged, &target, options.allow_newer, &mut report);
     report.damaged_columns = damaged;
     let entities = plan.entities();
-    let mut players = Players::find((world, &catalog), players, (&target, options), &mut report)?;
+    let mut players = Players::find((world, &catalog), (players, &plan), (&target, options), &mut report)?;
     let wanted = entities.iter().copied().chain(players.held()).collect();
     let mut found = elsewhere(&target, &plan, &wanted, options, &mut watch)?;
     let entities = players.leave_out(&mut found, entities, options.replace_entities, &mut report);
@@ -127,7 +127,7 @@ pub fn export_into(
     }
     putting.take_elsewhere(&mut watch)?;
     let Putting { mut report, mut backup, .. } = putting;
-    players.put(options, backup.as_mut(), &mut report, &mut watch)?;
+    players.put((options, &entities), backup.as_mut(), &mut report, &mut watch)?;
     if let Some(backup) = backup {
         let folders = backup.finish().map_err(failed)?;
         report.backups = folders.iter().map(|folder| folder.display().to_string()).collect();

@@ -146,21 +146,26 @@ fn players(root: &Path, wanted: &HashSet<Uuid>) -> Result<BTreeMap<PathBuf, BTre
     }
     let mut found = BTreeMap::new();
     for path in files {
-        let (mut stored, mut raw) = (Vec::new(), Vec::new());
+        let mut stored = Vec::new();
         let read =
             File::open(&path).and_then(|file| file.take(MAX_PLAYER_BYTES as u64).read_to_end(&mut stored));
         read.map_err(|source| IntoError::Io { path: path.clone(), source })?;
-        if decompress(Compression::Gzip, &stored, MAX_PLAYER_BYTES, &mut raw).is_err() {
-            continue;
-        }
-        let Ok(document) = Document::parse(&raw, &nbt::Limits::default()) else { continue };
-        let here: BTreeSet<_> =
-            held_by(document.root).into_iter().filter(|uuid| wanted.contains(uuid)).collect();
+        let here: BTreeSet<_> = held_in(&stored).into_iter().filter(|uuid| wanted.contains(uuid)).collect();
         if !here.is_empty() {
             found.insert(path, here);
         }
     }
     Ok(found)
+}
+
+/// The entities that the player of a file has with them; none if it cannot be read.
+pub(super) fn held_in(stored: &[u8]) -> Vec<Uuid> {
+    let mut raw = Vec::new();
+    if decompress(Compression::Gzip, stored, MAX_PLAYER_BYTES, &mut raw).is_err() {
+        return Vec::new();
+    }
+    let document = Document::parse(&raw, &nbt::Limits::default());
+    document.map_or_else(|_| Vec::new(), |document| held_by(document.root))
 }
 
 /// The entities that a player, or the one of a `level.dat`, has with them.

@@ -1,5 +1,6 @@
 //! The save that columns are put into, and where in it a dimension is.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::error::IntoError;
@@ -69,6 +70,17 @@ impl Target {
                 self.folder.join("region").display()
             )
         })
+    }
+
+    /// Whether a server keeps the nether or the end here, beside the save of the overworld. It looks for players in that alone.
+    pub(super) fn is_beside_overworld(&self) -> Result<bool, IntoError> {
+        let name = self.root.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        let overworld = ServerFolder::overworld_of(name);
+        let is_beside =
+            overworld.is_some_and(|name| self.root.with_file_name(name).join(save::LEVEL).is_file());
+        let own = save::dimension_folder(save::OVERWORLD, self.looks).unwrap_or_default();
+        Ok(is_beside && !self.root.join(own).join("region").is_dir()
+            || save::find(&self.root)?.only_nether_or_end().is_some())
     }
 
     /// Says that the save keeps a dimension where its game does not look.

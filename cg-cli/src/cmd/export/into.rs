@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use cg_anvil::export::into::{
-    Elsewhere, IntoError, IntoOptions, IntoProgress, IntoReport, Listed, NewerColumn, SlotCounts, export_into,
+    Elsewhere, IntoError, IntoOptions, IntoProgress, IntoReport, LeftPlayer, Listed, NewerColumn, SlotCounts,
+    export_into,
 };
 use cg_anvil::export::{Damaged, DamagedColumn, ExportError};
 use cg_minecraft::name;
@@ -200,14 +201,12 @@ fn show_players(f: &mut fmt::Formatter<'_>, report: &IntoReport) -> fmt::Result 
         let [new, replaced, equal] = [new, replaced, equal].map(grouped);
         writeln!(f, "players: new {new}, replaced {replaced}, equal {equal}")?;
     }
-    if report.left_players > 0 {
-        let count = grouped(report.left_players);
-        writeln!(
-            f,
-            "left out, as their game is newer than the save's or the save has elsewhere what they have with them: players {count}"
-        )?;
+    let left = &report.left_players;
+    for LeftPlayer { uuid, why } in left.first.iter().take(SHOWN) {
+        writeln!(f, "player {uuid}: left out, as {}", shown(why))?;
     }
-    Ok(())
+    let more = left.count.saturating_sub(SHOWN as u64);
+    if more > 0 { writeln!(f, "… and {} more players, left out", grouped(more)) } else { Ok(()) }
 }
 
 fn show_newer(f: &mut fmt::Formatter<'_>, newer: &Listed<NewerColumn>) -> fmt::Result {
