@@ -51,8 +51,9 @@ use crate::shown::shown;
 /// it. The save is locked meanwhile, as games from 1.16 on lock it, and refused while one has it open; a game before 1.16
 /// does not lock it, and has to be stopped. Columns of a newer game than that of `level.dat` are left out, and so are
 /// entities that the save has elsewhere. So are players whose column is left out, who have such an entity with them, or whose
-/// server looks for them in the save of the overworld. Each is named, and then the exit code is 1. What is replaced is kept as region files
-/// in a folder beside the save, `SAVE.cg-replaced-1` or of the next number, which `cg import` reads. Each region file is
+/// server looks for them in the save of the overworld. Each is named, and then the exit code is 1. What is replaced is kept
+/// in a folder beside the save, `SAVE.cg-replaced-1` or of the next number: region files, which `cg import` reads, and below
+/// its `files/` those of players and `level.dat`. `cp -a SAVE.cg-replaced-1/files/. SAVE/` puts these back. Each file is
 /// the old or the new one at any moment; a command that was killed is run again, and its folder ends with `.part` until
 /// then. JSON: `{"dry_run","dimension","layout","files":N,"columns":COUNTS,"entity_slots":COUNTS,"points":COUNTS,"entities":N,"players":COUNTS,"left_players":{"count":N,"first":[{"uuid","why"}]},
 /// "removed_entities":N,"kept_columns":N,"changed_columns":N,"newer_columns":{"count":N,"first":[{"x","z","data_version"}]},

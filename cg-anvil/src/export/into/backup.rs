@@ -1,7 +1,7 @@
-//! Backup of the slots that were replaced, as region files in a folder beside the save.
+//! Backup of the slots that were replaced, as region files in a folder beside the save, and of other files.
 //!
 //! The folder of the save `world` is `world.cg-replaced-1`, or of the next number that is free, and has the save's own
-//! paths. It ends with `.part` until the command is done, so that the same command goes on with it after a kill.
+//! paths. Files that belong to no region have theirs below `files/`, so that no `level.dat` makes a save of the folder. It ends with `.part` until the command is done, so that the same command goes on with it after a kill.
 //! A region is there once its own file is; its `.mcc` files come first.
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +15,8 @@ use super::error::IntoError;
 
 const INFIX: &str = ".cg-replaced-";
 const UNFINISHED: &str = ".part";
+/// The folder of files that belong to no region.
+const FILES: &str = "files";
 
 /// The folders beside a save.
 #[derive(Debug)]
@@ -79,7 +81,7 @@ impl Backup {
 
     /// Whether a file of the save is kept in the folder that is not finished.
     pub(super) fn has(&self, file: &Path) -> bool {
-        let place = self.open.zip(file.strip_prefix(&self.root).ok());
+        let place = self.open.zip(self.below(file).ok());
         place.is_some_and(|(number, below)| self.folder(number, true).join(below).is_file())
     }
 
@@ -116,8 +118,15 @@ impl Backup {
     /// Where a file of the save is kept.
     fn place(&mut self, file: &Path) -> io::Result<PathBuf> {
         let number = *self.open.get_or_insert(self.last + 1);
-        let below = file.strip_prefix(&self.root).map_err(io::Error::other)?;
+        let below = self.below(file)?;
         Ok(self.folder(number, true).join(below))
+    }
+
+    /// The path of a kept file, from the folder on.
+    fn below(&self, file: &Path) -> io::Result<PathBuf> {
+        let below = file.strip_prefix(&self.root).map_err(io::Error::other)?;
+        let is_of_region = file.extension().is_some_and(|ending| ending == "mca" || ending == "mcc");
+        Ok(if is_of_region { below.to_owned() } else { Path::new(FILES).join(below) })
     }
 
     fn folder(&self, number: u32, is_open: bool) -> PathBuf {

@@ -55,7 +55,7 @@ fn players_in_the_boxes_are_put_and_all_others_stay() {
         assert_eq!(trees(&files), trees(&expected));
         // What was replaced is beside the save.
         let backup = Path::new(report.backups.last().expect("a folder"));
-        let old = fs::read(backup.join(made.path(IN_COLUMN))).expect("kept");
+        let old = fs::read(backup.join("files").join(made.path(IN_COLUMN))).expect("kept");
         assert_eq!(old, made.files[&made.path(IN_COLUMN)]);
         let (report, again) = made.put_into("other", &put);
         assert_eq!((report.players, again), (SlotCounts { equal: 1, ..SlotCounts::default() }, files));
@@ -86,6 +86,15 @@ fn the_player_of_level_dat_is_put_there_too() {
         let put = IntoOptions { allow_newer: true, ..options() };
         let (report, files) = made.put_into("save", &put);
         assert_eq!(report.players, SlotCounts { replaced: 1, equal: 1, ..SlotCounts::default() });
+        // What was replaced is no save that the game would list.
+        let mut kept = Files::new();
+        let backup = Path::new(report.backups.last().expect("a folder"));
+        walk(backup, backup, &mut kept);
+        kept.retain(|name, _| !name.ends_with(".mca"));
+        let replaced =
+            ["level.dat".to_owned(), V1_20.path(OWNER)].into_iter().take(1 + usize::from(has_file));
+        let replaced = replaced.map(|name| (format!("files/{name}"), made.files[&name].clone()));
+        assert_eq!(kept, replaced.collect());
         let mut expected = made.files.clone();
         expected.insert("level.dat".to_owned(), level(4));
         if has_file {
