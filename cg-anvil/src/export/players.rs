@@ -128,7 +128,9 @@ impl<'a> Players<'a> {
         report.players = self.all.difference(&self.unreadable).count() as u64;
         report.changed_players = self.changed.len() as u64;
         report.deleted_players = self.deleted.len() as u64;
-        report.two_states = self.two_states;
+        // A change of either file is known once both are written.
+        report.two_states =
+            self.two_states.map(|two| TwoStates { is_replaced: self.changed.contains(&two.uuid), ..two });
         report.missed("players without NBT of Java Edition", self.unreadable.len() as u64);
     }
 
@@ -196,7 +198,7 @@ impl<'a> Players<'a> {
             }
             Found::Here(entity) => {
                 let changed = self.changed(uuid, entity, Some(kept.raw()))?;
-                self.two_states = self.two_states((uuid, mark), kept.raw(), changed.is_some())?;
+                self.two_states = self.two_states((uuid, mark), kept.raw())?;
                 let Some(changed) = changed else { return Ok(bytes) };
                 (end - kept.raw().len()..end, changed)
             }
@@ -210,7 +212,6 @@ impl<'a> Players<'a> {
         &self,
         (uuid, mark): (Uuid, PlayerMark),
         in_level: &[u8],
-        is_changed: bool,
     ) -> Result<Option<TwoStates>, Error> {
         let path = PlayerFile::path(uuid, self.looks);
         let own = unless_damaged(self.world.objects().get(file_key(&path)?))?.flatten();
@@ -218,7 +219,7 @@ impl<'a> Players<'a> {
         let Ok(own) = Document::parse(&raw, &nbt::Limits::default()) else { return Ok(None) };
         let level = LEVEL.to_owned();
         let (taken, other) = if mark.is_of(in_level) { (level, path) } else { (path, level) };
-        let two = TwoStates { uuid, taken, other, is_replaced: is_changed };
+        let two = TwoStates { uuid, taken, other, is_replaced: false };
         Ok((own.root.raw() != in_level).then_some(two))
     }
 }

@@ -9,6 +9,7 @@ use cg_registry::Name;
 use cg_store::prelude::Property;
 use cg_store::view::Area;
 use cg_store::{Error, World};
+use uuid::Uuid;
 
 use super::ReplacedLevel;
 use super::choices::{Merge, MergeFiles};
@@ -51,7 +52,7 @@ pub(super) fn begin(
         }
         if in_use && !head.in_use {
             head.in_use = true;
-            put(world, &head, &[])?;
+            put(world, &head, (&[], &BTreeSet::new()))?;
         }
         return Ok(head);
     }
@@ -73,40 +74,43 @@ pub(super) fn begin(
         let folder = name.rsplit_once('/').map_or(".", |(folder, _)| folder);
         *deleted_files.entry(folder.to_owned()).or_default() += 1;
     }
+    let players = players_of(world, &deleted, source.layout())?;
     let (save, began_after) = (source.identity.clone(), world.last_commit().get());
     let path = source.path.clone();
     let head =
         Head { rules: RULES, save, path, choices, began_after, only, replaced_level, deleted_files, in_use };
-    put(world, &head, &deleted)?;
+    put(world, &head, (&deleted, &players))?;
     Ok(head)
 }
 
-/// Stores the head, and deletes files with it, so that a kill neither deletes without telling nor deletes what the import
-/// brings.
-fn put(world: &World, head: &Head, deleted: &[String]) -> Result<(), Error> {
-    // A player goes with the last of their files.
+/// The players who go with files: those who have none left where the game of the save looks.
+fn players_of(world: &World, deleted: &[String], looks: Layout) -> Result<BTreeSet<Uuid>, Error> {
     let mut players = BTreeSet::new();
     for PlayerFile { uuid, is_backup, .. } in deleted.iter().filter_map(|name| PlayerFile::of(name)) {
         if is_backup || PlayerMark::read(world, uuid)?.is_none() {
             continue;
         }
-        let paths = [Layout::Old, Layout::Dimensions].map(|layout| PlayerFile::path(uuid, layout));
-        let mut has_other = false;
-        for path in paths.iter().filter(|path| !deleted.contains(path)) {
-            has_other |= unless_damaged(world.objects().version(key::file_key(path)?))?
+        let path = PlayerFile::path(uuid, looks);
+        let has_own = !deleted.contains(&path)
+            && unless_damaged(world.objects().version(key::file_key(&path)?))?
                 .is_none_or(|file| file.is_some());
-        }
-        if !has_other {
+        if !has_own {
             players.insert(uuid);
         }
     }
+    Ok(players)
+}
+
+/// Stores the head, and deletes files and players with it, so that a kill neither deletes without telling nor deletes what
+/// the import brings.
+fn put(world: &World, head: &Head, (deleted, players): (&[String], &BTreeSet<Uuid>)) -> Result<(), Error> {
     world.transaction(|tx| {
         for name in deleted {
             tx.delete_object(key::file_key(name)?)?;
         }
         for uuid in players {
-            tx.delete_object(PlayerMark::key(uuid))?;
-            tx.delete_entity(EntityId::new(uuid));
+            tx.delete_object(PlayerMark::key(*uuid))?;
+            tx.delete_entity(EntityId::new(*uuid));
         }
         tx.set_property(game(), Some(JAVA.as_bytes().to_vec()));
         progress::put_head(tx, head);

@@ -20,11 +20,11 @@ use super::report::ImportReport;
 use super::source::{self, Source};
 use crate::entity;
 use crate::mapping::key;
-use crate::mapping::player::{self, Place, PlayerFile, PlayerMark};
+use crate::mapping::player::{self, Current, Place, PlayerFile, PlayerMark};
 use crate::mapping::{TwoStates, place, unless_damaged};
 use crate::nbt::{self, Compound, Document};
 use crate::region::{ColumnPos, Compression, decompress};
-use crate::save::{FOLDERS_OF_26, Layout, found_folder};
+use crate::save::{Layout, found_folder};
 
 /// The largest `level.dat` that is read.
 const MAX_LEVEL_BYTES: usize = 64 << 20;
@@ -76,6 +76,8 @@ pub(super) struct PutPlayer {
     pub(super) mark: Option<(ObjectKey, Vec<u8>)>,
     /// Whether the world keeps a player of its own.
     is_kept: bool,
+    /// Whether that one is not as the file says.
+    is_other: bool,
 }
 
 impl PutPlayer {
@@ -92,20 +94,7 @@ impl Players {
     /// Looks where the players of a save are, if they may come with their columns. Reads the file of each.
     pub(super) fn find(world: &World, source: &Source, merge: Option<Merge>) -> Self {
         let files = &source.others.files;
-        let of_26 = || {
-            let is_of_26 = |name: &str| {
-                FOLDERS_OF_26
-                    .iter()
-                    .any(|folder| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
-            };
-            files.iter().any(|(name, _)| is_of_26(name))
-        };
-        let layout = match &source.save.level {
-            Some(level) => Layout::of_level(level, of_26()),
-            None if of_26() => Layout::Dimensions,
-            None => Layout::Old,
-        };
-        let mut found = Self { layout, by_column: BTreeMap::new(), of_level: None };
+        let mut found = Self { layout: source.layout(), by_column: BTreeMap::new(), of_level: None };
         // What the world keeps is known when its files are compared.
         if merge == Some(Merge::Keep) {
             return found;
@@ -114,7 +103,7 @@ impl Players {
             let Some(read) = found.read_file(world, source, index) else { continue };
             let (name, _) = &files[index];
             if name == LEVEL {
-                let path = PlayerFile::path(read.uuid, layout);
+                let path = PlayerFile::path(read.uuid, found.layout);
                 let own = files.iter().position(|(name, _)| *name == path);
                 let own = own.and_then(|own| found.read_file(world, source, own));
                 found.of_level = Some(OfLevel::new(&read, own.as_ref()));
@@ -291,6 +280,8 @@ impl Importer<'_> {
             Ok(put) => {
                 report.players += u64::from(!put.is_kept);
                 report.kept_entities += u64::from(put.is_kept);
+                // Neither of both states is the world's.
+                report.two_states.take_if(|two| put.is_other && two.taken == name);
                 return Ok(put);
             }
             Err(Refused::Damaged(why)) => report.note_unreadable(name, None, why),
@@ -351,7 +342,9 @@ impl Importer<'_> {
             // That the world has a player of its own ends what the files say of them.
             let mark = known.is_none().then_some(PlayerMark { nbt: None, is_of_level });
             let mark = mark.map(|mark| (PlayerMark::key(uuid), mark.encode()));
-            return Ok(Ok(PutPlayer { entity: None, mark, is_kept: true }));
+            let current = stored.as_ref().and_then(|own| Current::of(&catalog, &self.ids, own));
+            let is_other = current.is_none_or(|current| *current.nbt != nbt);
+            return Ok(Ok(PutPlayer { entity: None, mark, is_kept: true, is_other }));
         }
         let dimension = name::of(&place.dimension).map_err(Error::from)?;
         let dimension = self.world.registry().register_dimension(dimension.as_str())?;
@@ -360,6 +353,6 @@ impl Importer<'_> {
         let entity = player::made(self.world, &self.ids, position, nbt)?;
         let entity = (stored.as_ref() != Some(&entity)).then_some((id, entity));
         let mark = (known != Some(mark)).then(|| (PlayerMark::key(uuid), mark.encode()));
-        Ok(Ok(PutPlayer { entity, mark, is_kept: false }))
+        Ok(Ok(PutPlayer { entity, mark, is_kept: false, is_other: false }))
     }
 }

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::save::{OtherFiles, RegionFile, Save, SaveError};
+use crate::save::{FOLDERS_OF_26, Layout, OtherFiles, RegionFile, Save, SaveError};
 
 /// A save's files.
 #[derive(Debug)]
@@ -74,6 +74,21 @@ impl Source {
 
     pub(super) fn files(&self) -> &[RegionFile] {
         &self.save.regions
+    }
+
+    /// The layout in which the game of the save looks for players.
+    pub(super) fn layout(&self) -> Layout {
+        let is_of_26 = |name: &str| {
+            FOLDERS_OF_26
+                .iter()
+                .any(|folder| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
+        };
+        let of_26 = || self.others.files.iter().any(|(name, _)| is_of_26(name));
+        match &self.save.level {
+            Some(level) => Layout::of_level(level, of_26()),
+            None if of_26() => Layout::Dimensions,
+            None => Layout::Old,
+        }
     }
 
     /// Leaves out all but a dimension and its files.

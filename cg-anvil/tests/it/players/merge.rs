@@ -120,3 +120,21 @@ fn a_world_that_an_earlier_release_imported_exports_its_files() {
     assert!(all.iter().all(|uuid| made.player(*uuid).is_some()));
     assert_eq!(made.export("after").1, made.files);
 }
+
+#[test]
+fn a_file_of_the_other_layout_keeps_no_player() {
+    for (version, other) in [(V1_20, V26_2), (V26_2, V1_20)] {
+        let mut files = version.save();
+        files.insert(other.path(FAR), version.file(FAR, [1.0, 2.0, 3.0], 0, 11));
+        let mut made = Made::new(version, files);
+        made.import("save", &ImportOptions::default());
+        assert!(made.player(FAR).is_some());
+        let gone = made.path(FAR);
+        made.files.remove(&gone);
+        fs::remove_file(made.dir.path().join("save").join(&gone)).expect("there");
+        let replace = ImportOptions { merge_files: MergeFiles::Replace, ..options(Merge::Replace) };
+        assert_eq!(made.import("save", &replace).players, 2);
+        assert_eq!(made.player(FAR), None);
+        assert_eq!(made.export("out").1, made.files);
+    }
+}

@@ -162,3 +162,27 @@ fn a_file_of_the_other_layout_stays_as_it_came() {
         assert_eq!(made.export("without").1, made.files);
     }
 }
+
+#[test]
+fn a_state_is_replaced_too_if_it_becomes_that_of_level_dat() {
+    let (made, report) = made(Some(V1_20.file(OWNER, [5.0, 64.0, 5.0], 0, 18)));
+    assert!(report.two_states.is_some());
+    made.set_health(OWNER, 3);
+    let (report, files) = made.export("changed");
+    assert_eq!((report.changed_players, report.two_states.map(|two| two.is_replaced)), (1, Some(true)));
+    assert_eq!(files["level.dat"], made.files["level.dat"]);
+    assert_ne!(files[&V1_20.path(OWNER)], made.files[&V1_20.path(OWNER)]);
+}
+
+#[test]
+fn a_world_that_keeps_its_player_has_neither_state() {
+    let merge = ImportOptions { merge: Some(Merge::Keep), ..ImportOptions::default() };
+    let older = Version { data_version: V1_20.data_version - 1, ..V1_20 };
+    for file in [V1_20, older] {
+        let (made, _) = made(Some(file.file(OWNER, [5.0, 64.0, 5.0], 0, 18)));
+        assert!(made.import("save", &merge).two_states.is_some());
+        made.set_health(OWNER, 4);
+        let report = made.import("save", &merge);
+        assert_eq!((report.kept_entities, report.two_states), (4, None));
+    }
+}
