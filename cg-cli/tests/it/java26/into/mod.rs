@@ -4,6 +4,7 @@
 mod entities;
 mod external;
 mod killed;
+mod players;
 mod refused;
 mod shared;
 
