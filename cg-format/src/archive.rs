@@ -12,6 +12,9 @@
 //! and the last checksum covers the whole archive. A stream without its end is refused. `docs/format/archive.md`
 //! describes every field.
 //!
+//! A segmented world is archived in an archive of archives: [`SegmentsReader`] reads it, and [`is_of_segments`] says which of both
+//! it is.
+//!
 //! Reader and writer go from front to back and hold one part in memory. Rows are stored with their frames, as a world has
 //! them: frames are opened by the caller.
 //!
@@ -39,11 +42,13 @@ mod head;
 mod part;
 mod read;
 mod rows;
+mod segments;
 mod write;
 
 pub use fault::Fault;
-pub use head::Head;
+pub use head::{Head, LINE_BYTES, is_of_segments};
 pub use part::Totals;
 pub use read::{ArchiveReader, Source, explain};
 pub use rows::RowPage;
+pub use segments::{Piece, SegmentAt, SegmentsReader, SegmentsWriter};
 pub use write::ArchiveWriter;

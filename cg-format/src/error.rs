@@ -104,7 +104,9 @@ pub enum Section {
     ArchivePart,
     /// The rows of an archive.
     ArchiveRows,
-    /// The end of an archive: the number of parts and rows before it.
+    /// The place of a segment in an archive of a segmented world.
+    ArchiveSegment,
+    /// The end of an archive: the number of parts and rows before it, or of parts and worlds.
     ArchiveEnd,
     /// A versioned object.
     Object,
@@ -159,6 +161,7 @@ impl fmt::Display for Section {
             Self::ArchiveHead => "archive head",
             Self::ArchivePart => "archive part",
             Self::ArchiveRows => "archive rows",
+            Self::ArchiveSegment => "archive segment",
             Self::ArchiveEnd => "archive end",
             Self::Object => "object",
             Self::SpatialRecord => "spatial record",

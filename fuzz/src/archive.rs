@@ -2,7 +2,10 @@
 //! every byte that a reader reads, and what is restored is whole or no world.
 
 use cg_format::Limits;
-use cg_format::archive::{ArchiveReader, ArchiveWriter, Fault, Head, explain};
+use cg_format::archive::{
+    ArchiveReader, ArchiveWriter, Fault, Head, Piece, SegmentAt, SegmentsReader, SegmentsWriter, explain,
+    is_of_segments,
+};
 use cg_format::codec::Codec;
 use cg_format::key::Family;
 use cg_store::engine::MemEngine;
@@ -24,6 +27,9 @@ pub(crate) fn check(bytes: &[u8]) -> bool {
 }
 
 fn check_sealed(bytes: &[u8]) -> bool {
+    if is_of_segments(bytes) {
+        return check_segments(bytes);
+    }
     let (_, explained) = explain(bytes, limits());
     let read_again = read(bytes);
     restore(bytes, read_again.is_ok());
@@ -56,6 +62,48 @@ fn restore(bytes: &[u8], is_archive: bool) {
         Err(ArchiveError::Fault(fault)) => panic!("it was read: {fault}"),
         Err(_) => assert!(World::builder().open_read_only_over(engine).is_err(), "it is half a world"),
     }
+}
+
+type Worlds = Vec<(Option<SegmentAt>, Vec<u8>)>;
+
+/// Whether bytes are an archive of a segmented world. What is in it for each of its worlds keeps the laws of archives.
+fn check_segments(bytes: &[u8]) -> bool {
+    let (_, explained) = SegmentsReader::explain(bytes, limits());
+    let Ok(worlds) = read_worlds(bytes) else {
+        assert!(explained.is_err());
+        return false;
+    };
+    assert_eq!(explained.expect("the same reader"), worlds.len() as u64);
+    let mut again = Vec::new();
+    let mut archive = SegmentsWriter::new(&mut again).expect("it begins");
+    for (segment, bytes) in &worlds {
+        if let Some(segment) = segment {
+            archive.segment(*segment, &mut again).expect("it was read");
+        }
+        archive.bytes(bytes, &mut again).expect("it was read");
+    }
+    assert_eq!(archive.finish(&mut again).expect("it was read"), again.len() as u64);
+    assert_eq!(read_worlds(&again).expect("just written"), worlds);
+    for (_, bytes) in &worlds {
+        // Those in it are not read as archives of segmented worlds.
+        if !is_of_segments(bytes) {
+            check(bytes);
+        }
+    }
+    true
+}
+
+fn read_worlds(bytes: &[u8]) -> Result<Worlds, Fault> {
+    let mut archive = SegmentsReader::open(bytes, limits())?;
+    let mut worlds = Worlds::new();
+    while let Some(piece) = archive.next_piece()? {
+        match piece {
+            Piece::Root => worlds.push((None, Vec::new())),
+            Piece::Segment(segment) => worlds.push((Some(segment), Vec::new())),
+            Piece::Bytes(bytes) => worlds.last_mut().expect("one has begun").1.extend(bytes),
+        }
+    }
+    Ok(worlds)
 }
 
 fn limits() -> Limits {

@@ -5,13 +5,14 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use cg_anvil::new_file::NewFile;
+use cg_layers::SegmentedWorld;
 use cg_store::World;
 use cg_store::error::ArchiveError;
 use cg_store::view::{Archived, DamagedRows};
 use clap::ValueHint;
 use serde::Serialize;
 
-use crate::args::WorldArg;
+use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
 use crate::place::Place;
 
@@ -22,8 +23,8 @@ use crate::place::Place;
 /// result goes to standard error. FILE must not exist, and has its name when it is whole and on the disk. Every checksum of
 /// the world is compared: of damage nothing is left out in silence. A damaged row ends the command with exit code 1 and no
 /// file; with `--keep-damage` it is archived as it is, restored as damaged as before, counted, and the exit code is 1 too. What
-/// the engine cannot read at all is never archived: `cg quarantine` clears it. A segmented world is refused: archive its
-/// root and its segments, each of which is a world. JSON:
+/// the engine cannot read at all is never archived: `cg quarantine` clears it. Of a segmented world the file has the root and
+/// all segments, but no pools of arenas; the commit is the root's. JSON:
 /// `{"commit":N,"rows":N,"row_bytes":N,"damaged":N,"bytes":N}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -50,8 +51,7 @@ struct Report {
 pub(super) const STANDARD: &str = "-";
 
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
-    refuse_segmented(args.world.place())?;
-    let world = args.world.open(out)?;
+    let world = Original::open(args, out)?;
     let damaged = if args.keep_damage { DamagedRows::Keep } else { DamagedRows::Refuse };
     let failed = |error| Failure::io("write", &args.file, &error);
     if args.file == Path::new(STANDARD) {
@@ -70,27 +70,56 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     Ok(Outcome::good_if(report.damaged == 0))
 }
 
-/// Refuses a world whose chunks are in other worlds.
-fn refuse_segmented(place: &Place) -> Result<(), Failure> {
-    match place {
-        Place::Directory(path) if path.join("segments").is_dir() => Err(Failure::refused(format!(
-            "{0} is a segmented world, and one file holds one world: archive {0}/root and each of {0}/segments, or copy them all with `cg checkpoint`",
-            path.display()
-        ))),
-        _ => Ok(()),
+/// The world that is archived.
+enum Original<'a> {
+    One(World),
+    /// A segmented world, whose root is open: no process opens it for writing.
+    Segmented {
+        dir: &'a Path,
+        _root: World,
+    },
+}
+
+impl<'a> Original<'a> {
+    fn open(args: &'a Args, out: &Output) -> Result<Self, Failure> {
+        let Place::Directory(dir) = args.world.place() else { return Ok(Self::One(args.world.open(out)?)) };
+        let root = dir.join("root");
+        if !root.join("world.cg").exists() || dir.join("world.cg").exists() {
+            return Ok(Self::One(args.world.open(out)?));
+        }
+        let options = options();
+        let open = || World::builder().options(&options).open_read_only(&root);
+        Ok(Self::Segmented { dir, _root: args.world.when_free(out, open)? })
+    }
+
+    fn archive(
+        &self,
+        to: impl Write,
+        damaged: DamagedRows,
+        progress: impl FnMut(&Archived),
+    ) -> Result<Archived, ArchiveError> {
+        match self {
+            Self::One(world) => World::builder().archive(world, to, damaged, progress),
+            Self::Segmented { dir, .. } => SegmentedWorld::archive(dir, to, damaged, &options(), progress),
+        }
     }
 }
 
 fn write(
     args: &Args,
-    world: &World,
+    world: &Original<'_>,
     to: impl Write,
     damaged: DamagedRows,
     out: &Output,
 ) -> Result<Report, Failure> {
-    let rows = world.usage()?.families.iter().map(|family| family.row_count).sum();
-    let progress = out.progress_of("rows archived", rows);
-    let archived = World::builder().archive(world, to, damaged, |now| {
+    let progress = match world {
+        Original::One(world) => {
+            let rows = world.usage()?.families.iter().map(|family| family.row_count).sum();
+            out.progress_of("rows archived", rows)
+        }
+        Original::Segmented { .. } => out.progress("rows archived"),
+    };
+    let archived = world.archive(to, damaged, |now| {
         progress.set_position(now.row_count);
         progress.set_message(format!("{}, rows archived", bytes_text(now.written_bytes)));
     });

@@ -1,12 +1,14 @@
 //! `cg restore`: the world of an archive.
 
+mod segmented;
+
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use cg_anvil::import::{clear_unfinished, makes_world};
-use cg_format::archive::ArchiveReader;
+use cg_format::archive::{ArchiveReader, LINE_BYTES, is_of_segments};
 use cg_format::frame::FrameView;
 use cg_format::{Limits, Space};
 use cg_store::engine::{COMMIT_SEQUENCE_KEY, CommitSeq, Engine};
@@ -30,7 +32,8 @@ use crate::place::{Address, Place, PlaceParser};
 /// the damage, and what this command wrote is removed; from a database its owner removes it. If the command was killed,
 /// `--resume` goes on behind the last row that is there, or begins again if these are of another file; of a restore that was
 /// finished, and whose world was not written since, it reads the head of the file alone. The world is the one that
-/// was archived; opened for writing, it becomes one of a new incarnation. JSON:
+/// was archived; opened for writing, it becomes one of a new incarnation. That of a segmented world needs a directory, and its
+/// part of another file is deleted by hand. JSON:
 /// `{"world","commit":N,"rows":N,"bytes":N,"continued":BOOL}`: rows and bytes that this call restored.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -60,6 +63,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let to = &args.to;
     // Before anything is made.
     let mut file = args.open()?;
+    if file.is_of_segments {
+        return segmented::run(args, file, out);
+    }
     match args.wait.when_free(out, || There::find(to))? {
         There::Nothing => {}
         There::Half if args.resume => {}
@@ -109,6 +115,17 @@ const HEAD_BYTES: u64 = 8192;
 struct Input {
     reader: Box<dyn Read + Send>,
     len_bytes: Option<u64>,
+    is_of_segments: bool,
+}
+
+impl Input {
+    /// Reads the line of the archive, and puts it back.
+    fn of(mut reader: impl Read + Send + 'static, len_bytes: Option<u64>) -> io::Result<Self> {
+        let mut line = Vec::new();
+        reader.by_ref().take(LINE_BYTES as u64).read_to_end(&mut line)?;
+        let is_of_segments = is_of_segments(&line);
+        Ok(Self { reader: Box::new(io::Cursor::new(line).chain(reader)), len_bytes, is_of_segments })
+    }
 }
 
 impl Args {
@@ -117,14 +134,14 @@ impl Args {
     }
 
     fn open(&self) -> Result<Input, Failure> {
-        if self.is_standard() {
-            return Ok(Input { reader: Box::new(io::stdin()), len_bytes: None });
-        }
         let failed = |error| Failure::io("read", &self.file, &error);
+        if self.is_standard() {
+            return Input::of(io::stdin(), None).map_err(failed);
+        }
         let file = File::open(&self.file).map_err(failed)?;
         let data = file.metadata().map_err(failed)?;
         let len_bytes = data.is_file().then_some(data.len());
-        Ok(Input { reader: Box::new(file), len_bytes })
+        Input::of(file, len_bytes).map_err(failed)
     }
 
     /// Whether the world that is there, with this newest commit, is the one of an archive, and was not written since. Reads
@@ -182,20 +199,12 @@ impl Args {
 }
 
 fn restore(args: &Args, input: &mut Input, out: &Output) -> Result<Copied, ArchiveError> {
-    let bar = match input.len_bytes {
-        Some(len_bytes) => out.progress_of("bytes read", len_bytes),
-        None => out.progress("bytes read"),
-    };
-    let mut from = Watched { reader: &mut input.reader, bar: bar.clone() };
-    let show = |now: &Copied| bar.set_message(format!("{}, bytes read", counted(now.row_count, "row")));
     let options = options();
     let builder = World::builder().options(&options);
-    let restored = match &args.to {
-        Place::Directory(path) => builder.restore(&mut from, path, show),
-        Place::Address(address) => over(builder, &mut from, address, show),
-    };
-    bar.finish_and_clear();
-    restored
+    input.watched(out, |from, show| match &args.to {
+        Place::Directory(path) => builder.restore(from, path, show),
+        Place::Address(address) => over(builder, from, address, show),
+    })
 }
 
 fn over(
@@ -217,6 +226,26 @@ fn engine_at(address: &Address) -> Result<impl Engine, Error> {
         Err(error) if Address::is_absence(&error) => address.created()?,
         engine => engine?,
     })
+}
+
+impl Input {
+    /// Calls a function with the bytes, and shows how far it is.
+    fn watched<T>(
+        &mut self,
+        out: &Output,
+        restore: impl FnOnce(&mut (dyn Read + Send), &mut dyn FnMut(&Copied)) -> T,
+    ) -> T {
+        let bar = match self.len_bytes {
+            Some(len_bytes) => out.progress_of("bytes read", len_bytes),
+            None => out.progress("bytes read"),
+        };
+        let mut from = Watched { reader: &mut self.reader, bar: bar.clone() };
+        let mut show =
+            |now: &Copied| bar.set_message(format!("{}, bytes read", counted(now.row_count, "row")));
+        let restored = restore(&mut from, &mut show);
+        bar.finish_and_clear();
+        restored
+    }
 }
 
 /// A reader that shows how far it is.

@@ -7,10 +7,14 @@ use alloc::vec::Vec;
 use crate::wire::{Reader, Trace, Writer};
 use crate::{DecodeError, Problem, Section, frame};
 
+/// The length of the first line of an archive.
+pub const LINE_BYTES: usize = 22;
 /// The first line. The digit before the line feed is the version of the layout.
-pub(super) const SIGNATURE: &[u8; 22] = b"cherrygrove archive 1\n";
+pub(super) const SIGNATURE: &[u8; LINE_BYTES] = b"cherrygrove archive 1\n";
+/// The first line of an archive of a segmented world.
+pub(super) const OF_SEGMENTS: &[u8; LINE_BYTES] = b"cherrygrove archive 2\n";
 /// The newest layout that this release reads.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The versions of the layouts of the rows, by field, as `world.cg` has them.
 const LAYOUTS: [(&str, u8); 4] =
     [("chunk side blocks", 16), ("key version", 1), ("frame version", 1), ("draft", 1)];
@@ -93,17 +97,35 @@ impl Head {
     }
 }
 
+/// The digits of the line, in words: for a reader of one world, and for one of segmented worlds.
+const ONE_WORLD: &str = "1 for one world; 2 is a segmented world, and is restored as one";
+const SEGMENTED: &str = "2 for a segmented world; 1 is one world, and is restored as one";
+
+/// Whether bytes begin as an archive of a segmented world does. [`LINE_BYTES`] are enough.
+pub fn is_of_segments(bytes: &[u8]) -> bool {
+    bytes.starts_with(OF_SEGMENTS)
+}
+
 /// Reads the first line.
-pub(super) fn read_line(line: &[u8], trace: Option<&Trace>) -> Result<(), DecodeError> {
+pub(super) fn read_line(
+    line: &[u8],
+    expected: &[u8; LINE_BYTES],
+    trace: Option<&Trace>,
+) -> Result<(), DecodeError> {
     let mut reader = Reader::new(line, Section::ArchiveLine).traced(trace);
-    let found = reader.take("line", SIGNATURE.len())?;
-    let differs = found.iter().zip(SIGNATURE).enumerate().find(|(_, (found, expected))| found != expected);
+    let found = reader.take("line", LINE_BYTES)?;
+    let differs = found.iter().zip(expected).enumerate().find(|(_, (found, expected))| found != expected);
     let Some((at, (found, expected))) = differs else { return Ok(()) };
     let number = found.wrapping_sub(b'0');
-    let problem = if at + 2 == SIGNATURE.len() && (VERSION + 1..10).contains(&number) {
-        Problem::Newer { field: "line", found: number.into(), newest: VERSION.into() }
-    } else {
-        Problem::Disagrees { field: "line", found: (*found).into(), expected: (*expected).into() }
+    let problem = match number {
+        _ if at + 2 == LINE_BYTES && (VERSION + 1..10).contains(&number) => {
+            Problem::Newer { field: "line", found: number.into(), newest: VERSION.into() }
+        }
+        1 | 2 if at + 2 == LINE_BYTES => {
+            let allowed = if number == 2 { ONE_WORLD } else { SEGMENTED };
+            Problem::OutOfRange { field: "line", found: number.into(), allowed }
+        }
+        _ => Problem::Disagrees { field: "line", found: (*found).into(), expected: (*expected).into() },
     };
     Err(DecodeError::new(Section::ArchiveLine, at as u64, problem))
 }

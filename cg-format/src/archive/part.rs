@@ -16,7 +16,13 @@ pub(super) enum Kind {
     Head = 1,
     Rows = 2,
     End = 3,
+    Root = 4,
+    Segment = 5,
+    Bytes = 6,
 }
+
+/// The kinds that a part may have in its place, and these in words.
+pub(super) type Allowed = (&'static [Kind], &'static str);
 
 /// The content of an archive, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,21 +58,17 @@ impl PartHead {
     pub(super) fn read(
         head: &[u8],
         (at, before): (u64, u32),
-        is_first: bool,
+        (kinds, allowed): Allowed,
         limits: &mut Limits,
         trace: Option<&Trace>,
     ) -> Result<Self, DecodeError> {
         let mut reader = Reader::at_offset(head, at, Section::ArchivePart).traced(trace);
         let here = reader.clone();
-        let kind = match (reader.u8("part")?, is_first) {
-            (1, true) => Kind::Head,
-            (2, false) => Kind::Rows,
-            (3, false) => Kind::End,
-            (found, _) => {
-                let allowed = "1 for the head, in the first place alone, then 2 for rows or 3 for the end";
-                return Err(here.error(Problem::OutOfRange { field: "part", found: found.into(), allowed }));
-            }
-        };
+        let found = reader.u8("part")?;
+        let kind =
+            kinds.iter().copied().find(|kind| *kind as u8 == found).ok_or_else(|| {
+                here.error(Problem::OutOfRange { field: "part", found: found.into(), allowed })
+            })?;
         let here = reader.clone();
         let found = reader.u8("codec")?;
         let codec = Codec::from_byte(found).ok_or_else(|| {
@@ -136,15 +138,24 @@ impl Totals {
 
     /// Checks the end against what was read before it.
     pub(super) fn check_end(&self, raw: &[u8], trace: Option<&Trace>) -> Result<(), DecodeError> {
-        let mut reader = Reader::new(raw, Section::ArchiveEnd).traced(trace);
         let expected = [("parts", self.part_count), ("rows", self.row_count), ("row bytes", self.row_bytes)];
-        for (field, expected) in expected {
-            let here = reader.clone();
-            let found = reader.u64(field)?;
-            if found != expected {
-                return Err(here.error(Problem::Disagrees { field, found, expected }));
-            }
-        }
-        reader.end("bytes after the numbers")
+        check_numbers(expected, raw, trace)
     }
+}
+
+/// Checks the numbers of an end against what was read before it.
+pub(super) fn check_numbers(
+    expected: [(&'static str, u64); 3],
+    raw: &[u8],
+    trace: Option<&Trace>,
+) -> Result<(), DecodeError> {
+    let mut reader = Reader::new(raw, Section::ArchiveEnd).traced(trace);
+    for (field, expected) in expected {
+        let here = reader.clone();
+        let found = reader.u64(field)?;
+        if found != expected {
+            return Err(here.error(Problem::Disagrees { field, found, expected }));
+        }
+    }
+    reader.end("bytes after the numbers")
 }

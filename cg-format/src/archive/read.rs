@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::fault::Fault;
 use super::head::{Head, MAX_HEAD_BYTES, SIGNATURE, read_line};
-use super::part::{HEAD_LEN_BYTES, Kind, PartHead, Totals};
+use super::part::{Allowed, HEAD_LEN_BYTES, Kind, PartHead, Totals};
 use super::rows::RowPage;
 use crate::key::Family;
 use crate::wire::{Span, Trace};
@@ -32,6 +32,11 @@ impl Source for &[u8] {
         Ok(taken.to_vec())
     }
 }
+
+const IN_WORDS: &str = "1 for the head, in the first place alone, then 2 for rows or 3 for the end";
+/// The first part, and those after it.
+const FIRST: Allowed = (&[Kind::Head], IN_WORDS);
+const LATER: Allowed = (&[Kind::Rows, Kind::End], IN_WORDS);
 
 /// Reads an archive part by part. One part is in memory at a time.
 #[derive(Debug)]
@@ -70,7 +75,7 @@ impl<S: Source> ArchiveReader<S> {
 
     fn open_traced(mut source: S, limits: Limits, trace: Option<&Trace>) -> Result<Self, S::Error> {
         let line = take(&mut source, (0, Section::ArchiveLine), "line", SIGNATURE.len())?;
-        read_line(&line, trace).map_err(Fault::from)?;
+        read_line(&line, SIGNATURE, trace).map_err(Fault::from)?;
         let head = Head { uuid: [0; 16], incarnation: [0; 16], signature: None, commit_row: Vec::new() };
         let checksum = crc32c::crc32c(SIGNATURE);
         let totals = Totals { len_bytes: SIGNATURE.len() as u64, ..Totals::default() };
@@ -132,8 +137,9 @@ impl<S: Source> ArchiveReader<S> {
         let at = self.totals.len_bytes;
         let head = take(&mut self.source, (at, Section::ArchivePart), "part head", HEAD_LEN_BYTES)?;
         let is_first = self.totals.part_count == 0;
+        let allowed = if is_first { FIRST } else { LATER };
         let head =
-            PartHead::read(&head, (at, self.checksum), is_first, &mut limits, trace).map_err(Fault::from)?;
+            PartHead::read(&head, (at, self.checksum), allowed, &mut limits, trace).map_err(Fault::from)?;
         let after = at + HEAD_LEN_BYTES as u64;
         let stored = take(&mut self.source, (after, Section::ArchivePart), "stored", head.stored_len_bytes)?;
         let raw = head.open(&stored).map_err(Fault::from)?;
@@ -145,7 +151,7 @@ impl<S: Source> ArchiveReader<S> {
 }
 
 /// The next bytes of a source, all of them.
-fn take<S: Source>(
+pub(super) fn take<S: Source>(
     source: &mut S,
     (at, section): (u64, Section),
     field: &'static str,

@@ -175,8 +175,8 @@ fn a_part_that_is_missing_or_of_elsewhere_is_refused_in_its_place() {
         expect!["archive end: bytes after the end must be zero or absent, found 7 (at byte 3145952)"],
     );
     check(
-        &|bad| bad[20] = b'2',
-        expect!["archive line: line is 2, and this release reads up to 1; use a newer release (at byte 20)"],
+        &|bad| bad[20] = b'3',
+        expect!["archive line: line is 3, and this release reads up to 2; use a newer release (at byte 20)"],
     );
     check(
         &|bad| bad[12] = b'A',

@@ -3,6 +3,7 @@
 
 mod agree;
 mod archive;
+mod archive_segments;
 mod chunk;
 mod cluster;
 mod frame;

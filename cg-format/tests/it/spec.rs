@@ -62,6 +62,10 @@ fn layouts() -> Vec<Layout> {
         let (spans, answer) = archive::explain(bytes, Limits::default());
         (spans, answer.map(drop).map_err(|fault| panic!("{name}: {fault}")))
     });
+    let segments = traces("archive-segments", "", |name, bytes| {
+        let (spans, answer) = archive::SegmentsReader::explain(bytes, Limits::default());
+        (spans, answer.map(drop).map_err(|fault| panic!("{name}: {fault}")))
+    });
     let tiles = traces("opacity", "tile", |_, bytes| without_value(TileView::trace(bytes)));
     let packed = traces("opacity", "packed", |_, bytes| trace_stored(bytes));
     let patches = traces("opacity", "patch", |_, bytes| without_value(Patch::trace(bytes)));
@@ -96,6 +100,8 @@ fn layouts() -> Vec<Layout> {
         of("archive-head", &[Section::ArchiveHead], archives.clone()),
         of("archive-rows", &[Section::ArchiveRows], archives.clone()),
         of("archive-end", &[Section::ArchiveEnd], archives),
+        of("archive-segment", &[Section::ArchiveSegment], segments.clone()),
+        of("archive-segments-end", &[Section::ArchiveEnd], segments),
         of("overlay-row", &[Section::Overlay], overlays),
         of("overlay-arena", &[Section::Overlay], arenas),
     ]

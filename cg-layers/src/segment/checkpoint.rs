@@ -19,7 +19,7 @@ use super::rows::{SegmentState, place_property, whole};
 use super::world::SegmentedWorld;
 
 /// The root's directory in a copy that is not finished: without `root`, the copy is no segmented world.
-const UNFINISHED: &str = "root.unfinished";
+pub(super) const UNFINISHED: &str = "root.unfinished";
 
 impl SegmentedWorld<OnDisk> {
     /// Copies the world into a new directory, by hard links where the file system allows: each segment and the root, as

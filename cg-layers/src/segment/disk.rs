@@ -9,8 +9,10 @@ use cg_store::error::Location;
 use cg_store::layer::{create_world, open_world, sync_parent};
 use cg_store::{Error, OpenError, World, WorldOptions};
 
+use super::error::SegmentError;
 use super::home::SegmentHome;
 use super::pos::SegmentPos;
+use super::root::read_side;
 
 /// Segments on disk. Each is a world in a directory of its own, which `cg` opens like any other.
 #[derive(Debug)]
@@ -28,6 +30,22 @@ impl OnDisk {
     /// The directory of the root's world.
     pub(super) fn root_dir(&self) -> PathBuf {
         self.dir.join("root")
+    }
+
+    /// Opens the root for reading. Returns the side of a segment too.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and the errors of opening it.
+    pub(super) fn read_root(&self, options: &WorldOptions) -> Result<(World, u32), Error> {
+        let not_segmented = |why| SegmentError::NotSegmented { path: self.dir.clone(), why };
+        if !self.root_dir().is_dir() {
+            return Err(not_segmented("it has no directory `root`").into());
+        }
+        let root = World::builder().options(options).open_read_only(self.root_dir())?;
+        match read_side(&root)? {
+            Some(side_chunks) => Ok((root, side_chunks)),
+            None => Err(not_segmented("its root says nothing of segments").into()),
+        }
     }
 
     /// The directory of a segment's world.

@@ -32,6 +32,8 @@
 
 mod accept;
 mod acceptance;
+#[cfg(feature = "rocks")]
+mod archive;
 mod at_rest;
 mod borders;
 #[cfg(feature = "rocks")]
@@ -69,6 +71,8 @@ mod read_base;
 mod reads;
 mod records;
 mod resolve;
+#[cfg(feature = "rocks")]
+mod restored;
 mod root;
 mod root_part;
 mod rows;

@@ -308,6 +308,15 @@ fn has(tx: &mut Transaction<'_>, key: &ConflictKey) -> Result<bool, Error> {
     })
 }
 
+/// The side of a segment; `None` if the world is no root.
+#[cfg(feature = "rocks")]
+pub(super) fn read_side(root: &World) -> Result<Option<u32>, Error> {
+    let Some(stored) = root.property(&side_property()?)? else { return Ok(None) };
+    let side_chunks = whole("side of a segment", &stored, |reader| reader.u32("side"))?;
+    check_side(side_chunks)?;
+    Ok(Some(side_chunks))
+}
+
 /// The segments in the root, with their states.
 pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentState>, Error> {
     let mut known = BTreeMap::new();

@@ -23,8 +23,7 @@ use super::pos::SegmentPos;
 use super::read_base::ReadBase;
 use super::root::read_known;
 use super::rows::{
-    ENTITY_PREFIX, SegmentState, check_side, old_merge_property, place_property, side_property,
-    transfer_property, whole,
+    ENTITY_PREFIX, SegmentState, old_merge_property, place_property, transfer_property, whole,
 };
 use super::transfer::decode as decode_transfers;
 use super::world::SegmentedWorld;
@@ -76,16 +75,7 @@ impl SegmentedWorld<OnDisk> {
         mut progress: impl FnMut(u64),
     ) -> Result<SegmentedReport, Error> {
         let home = OnDisk::new(dir.as_ref());
-        let not_segmented = |why| SegmentError::NotSegmented { path: dir.as_ref().into(), why };
-        if !home.root_dir().is_dir() {
-            return Err(not_segmented("it has no directory `root`").into());
-        }
-        let root = World::builder().options(options).open_read_only(home.root_dir())?;
-        let Some(side) = root.property(&side_property()?)? else {
-            return Err(not_segmented("its root says nothing of segments").into());
-        };
-        let side_chunks = whole("side of a segment", &side, |reader| reader.u32("side"))?;
-        check_side(side_chunks)?;
+        let (root, side_chunks) = home.read_root(options)?;
         let known = read_known(&root)?;
         let in_transit = match root.property(&transfer_property()?)? {
             Some(bytes) => whole("crossing", &bytes, decode_transfers)?.into_iter().map(|it| it.id).collect(),

@@ -61,7 +61,11 @@ impl From<Fault> for ArchiveError {
 /// What a person does about a fault.
 const fn advice(fault: &Fault) -> &'static str {
     match fault.error {
-        DecodeError { problem: Problem::Newer { .. }, .. } => "nothing was restored",
+        DecodeError { problem: Problem::Newer { .. }, .. }
+        // An archive of a segmented world in the place of one of a world, or the other way round.
+        | DecodeError { section: Section::ArchiveLine, problem: Problem::OutOfRange { .. }, .. } => {
+            "nothing was restored"
+        }
         DecodeError { section: Section::ArchiveLine, .. } => "the file is no archive of a world",
         DecodeError { section: Section::ArchivePart, problem: Problem::Truncated { .. }, .. } => {
             "the archive is cut off: copy the whole file again, or archive the world again"

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek as _};
 use std::path::{Path, PathBuf};
 
-use cg_format::archive::{ArchiveReader, ArchiveWriter, Fault, Source};
+use cg_format::archive::{ArchiveReader, ArchiveWriter, Fault, LINE_BYTES, Source, is_of_segments};
 use cg_format::codec::Codec;
 use cg_format::key::{self, Family};
 use cg_format::{BlockBox, ChunkBox, ClusterTier, Limits};
@@ -20,11 +20,16 @@ use crate::output::{Failure, Output};
 const LINE: &[u8] = b"cherrygrove archive ";
 
 /// Whether a file begins like an archive. It is at its first byte afterwards.
-pub(super) fn is_archive(mut file: &File) -> io::Result<bool> {
+pub(super) fn is_archive(file: &File) -> io::Result<bool> {
+    Ok(line(file)?.starts_with(LINE))
+}
+
+/// The first line of an archive.
+fn line(mut file: &File) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    file.take(LINE.len() as u64).read_to_end(&mut line)?;
+    file.take(LINE_BYTES as u64).read_to_end(&mut line)?;
     file.rewind()?;
-    Ok(line == LINE)
+    Ok(line)
 }
 
 /// Packs a part of an archive into a file without a name. Returns it at its first byte, and what it left out.
@@ -42,6 +47,12 @@ pub(super) fn packed(
         io::ErrorKind::InvalidData => named(&error),
         _ => Failure::io("read", path, &error),
     };
+    if is_of_segments(&line(&file).map_err(unread)?) {
+        return Err(Failure::refused(format!(
+            "{} is the archive of a segmented world: restore it with `cg restore`, and take the part with `cg pack` from the segments that have it",
+            path.display()
+        )));
+    }
     let rows = Rows::new(file, chosen.area, chosen.properties.clone()).map_err(unread)?;
     let world = folder.0.join("world");
     let options = options();

@@ -2,6 +2,7 @@
 
 mod accept_loss;
 mod archive;
+mod archive_segments;
 mod checkpoint;
 mod codes;
 mod compact;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{run, text};
 
 /// A segmented world of three segments, each with one chunk.
-fn sample() -> TempDir {
+pub(super) fn sample() -> TempDir {
     let dir = TempDir::new().expect("a temporary directory");
     let world = SegmentedWorld::create(dir.path().join("world"), &[], &SegmentOptions::default());
     let world = world.expect("an empty directory");

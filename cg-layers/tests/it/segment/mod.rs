@@ -1,5 +1,6 @@
 //! Segmented worlds, in memory and on disk.
 
+mod archives;
 mod arenas;
 mod compaction;
 mod copies;
