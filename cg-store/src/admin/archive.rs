@@ -36,7 +36,7 @@ pub enum ArchiveError {
         /// What is wrong with them.
         why: String,
     },
-    /// The names, and what else a world has once, take more than an archive may hold.
+    /// The names of the world, and what else it has once, take more than an archive holds.
     #[error(
         "the rows of `worldMeta`, its names among them, take more than {limit_bytes} bytes, which no archive holds"
     )]
@@ -123,7 +123,9 @@ impl Admin<'_> {
         let mut archive = ArchiveWriter::new(Codec::Zstd, &head, &mut parts)?;
         let (mut failed, mut meta) = (None, MetaRoom::default());
         let mut add = |family, key: &[u8], row: &[u8]| {
-            meta.take(family, key, row)?;
+            if !meta.take(family, key, row) {
+                return Err(ArchiveError::NamesTooLarge { limit_bytes: MAX_META_BYTES });
+            }
             match check_row(family, key, row) {
                 Err(error) if damaged == DamagedRows::Refuse => return Err(error.into()),
                 checked => so_far.damaged_count += u64::from(checked.is_err()),
@@ -165,18 +167,12 @@ struct MetaRoom {
 }
 
 impl MetaRoom {
-    /// Takes the room of a row.
-    ///
-    /// # Errors
-    /// [`ArchiveError::NamesTooLarge`] if there is not as much left.
-    fn take(&mut self, family: Family, key: &[u8], row: &[u8]) -> Result<(), ArchiveError> {
+    /// Takes the room of a row. Returns whether there is as much left.
+    fn take(&mut self, family: Family, key: &[u8], row: &[u8]) -> bool {
         if family == Family::WorldMeta {
             self.taken_bytes += (key.len() + row.len()) as u64;
         }
-        if self.taken_bytes <= MAX_META_BYTES {
-            return Ok(());
-        }
-        Err(ArchiveError::NamesTooLarge { limit_bytes: MAX_META_BYTES })
+        self.taken_bytes <= MAX_META_BYTES
     }
 }
 
@@ -249,7 +245,12 @@ impl<R: Read + Send> RowSource for OfArchive<R> {
         let mut meta = MetaRoom::default();
         while let Some(page) = self.reader.next_page()? {
             for (family, key, row) in page.iter() {
-                meta.take(family, key, row)?;
+                if !meta.take(family, key, row) {
+                    let why = format!(
+                        "its names and other rows of `worldMeta` take more than {MAX_META_BYTES} bytes"
+                    );
+                    return Err(ArchiveError::NoWorld { why });
+                }
                 if family == Family::WorldMeta && is_own(key) {
                     let (at, key) = (page.offset_bytes(), key.escape_ascii());
                     let why =

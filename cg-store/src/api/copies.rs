@@ -119,7 +119,7 @@ impl WorldBuilder<'_> {
     /// read and found to be sound, the rows open as no world. After an interruption the same call with the same archive goes on.
     ///
     /// # Errors
-    /// [`ArchiveError::Fault`], [`ArchiveError::NoWorld`] and [`ArchiveError::NamesTooLarge`] for a bad archive: the rows so far stay in the engine and are
+    /// [`ArchiveError::Fault`] and [`ArchiveError::NoWorld`] for a bad archive: the rows so far stay in the engine and are
     /// no world. [`OpenError::NotEmpty`](crate::OpenError::NotEmpty) if the engine has other rows, and
     /// [`OpenError::HalfCreated`](crate::OpenError::HalfCreated) if it has a part of another copy or archive.
     pub fn restore_over(
