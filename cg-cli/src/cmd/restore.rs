@@ -30,7 +30,7 @@ use crate::place::{Address, Place, PlaceParser};
 /// The file is read once from front to back, from standard input where it is `-`. Nothing opens as a world before the whole
 /// file was read and each of its checksums found right. A damaged or cut file ends the command with exit code 1 and the place of
 /// the damage, and what this command wrote is removed; from a database its owner removes it. If the command was killed,
-/// `--resume` goes on behind the last row that is there, or begins again if these are of another file; of a restore that was
+/// `--resume` goes on after the last row that is there, or begins again if these are of another file; of a restore that was
 /// finished, and whose world was not written since, it reads the head of the file alone. The world is the one that
 /// was archived; opened for writing, it becomes one of a new incarnation. That of a segmented world needs a directory, and its
 /// part of another file is deleted by hand. JSON:

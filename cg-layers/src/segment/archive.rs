@@ -22,7 +22,7 @@ impl SegmentedWorld<OnDisk> {
     /// [`restore`](Self::restore) makes the world of it again; `docs/format/archive.md` describes the bytes. The root is open
     /// for reading until this returns, so no process opens the world for writing meanwhile, and the archive is of one
     /// moment. A world that is in use has one too: archive a [`checkpoint`](Self::checkpoint) of it. Pools of arenas are
-    /// worlds of their own, and not in it. `options` are those of the root and of each segment, of which one is open at a
+    /// worlds of their own, and not in it. `options` are those of the root and of each segment; one segment is open at a
     /// time; `progress` gets sums.
     ///
     /// # Errors

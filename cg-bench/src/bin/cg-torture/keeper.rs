@@ -89,7 +89,7 @@ fn tell(word: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A stream that tells of its calls, each of which takes a part of what it is given.
+/// A stream that tells of its calls. Each call takes a part of what it is given.
 struct Tells<S>(S);
 
 impl<S: Write> Write for Tells<S> {

@@ -24,7 +24,7 @@ use crate::values::{self, Values};
 const BASE_EACH: u64 = 10;
 /// Every such chunk has a cow before, and those behind them have one afterwards.
 const COW_EACH: u64 = 50;
-/// Every such chunk has values before, and those behind them have some afterwards.
+/// Every such chunk has values before, and the chunks after them have some afterwards.
 const VALUES_EACH: u64 = 50;
 /// The values of every such chunk go.
 const VALUES_GONE_EACH: u64 = 150;
@@ -267,7 +267,7 @@ pub(crate) fn make(dir: &Path, seed: u64, size: &Size) -> Result<(), Failure> {
 pub(crate) struct Look {
     segments: Vec<(SegmentPos, ContentHash)>,
     owners: Vec<Option<Owner>>,
-    /// Of every chunk that was there before, with what it has, and of those behind them.
+    /// Of every chunk that was there before, with what it has, and of the chunks after them.
     values: Vec<(Option<SegmentPos>, Values)>,
 }
 

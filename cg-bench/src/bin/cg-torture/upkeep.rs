@@ -1,5 +1,5 @@
 //! Killing a process at each step of compactions, archives and restores: a world holds what it held, a file or a world that is
-//! not whole has no name or does not open, and the same work goes on behind the kill.
+//! not whole has no name or does not open, and the same work goes on after the kill.
 
 use std::collections::BTreeMap;
 use std::path::Path;

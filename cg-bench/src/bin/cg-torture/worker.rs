@@ -117,7 +117,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
     let until = orders.until.unwrap_or(u64::MAX);
     while index < until {
         if orders.settle && Some(index + 2) == orders.until {
-            settle(&orders.world)?;
+            wait_for_idle_floor(&orders.world)?;
         }
         let step = orders.step(index);
         tell(Message::Intent { step: index })?;
@@ -173,7 +173,7 @@ pub(crate) fn run(orders: &Orders) -> Result<(), Failure> {
 
 /// Waits until the floor was not raised for so long that the next synced step raises it. Until then the world may raise it to
 /// the steps before, at a moment of its own.
-fn settle(world: &Path) -> Result<(), Failure> {
+fn wait_for_idle_floor(world: &Path) -> Result<(), Failure> {
     let floor = world.join("db").join("DURABLE");
     loop {
         let idle = floor.metadata()?.modified()?.elapsed().unwrap_or_default();

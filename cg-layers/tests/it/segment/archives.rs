@@ -182,7 +182,7 @@ fn no_cut_and_no_flipped_bit_at_a_border_makes_a_world() {
     assert_eq!(fs::read_dir(&to).expect("it stays").count(), 0);
 }
 
-/// Fails behind a number of bytes, as a disk or a network does.
+/// Fails after a number of bytes, as a disk or a network does.
 struct Stops<'b>(&'b [u8]);
 
 impl Read for Stops<'_> {

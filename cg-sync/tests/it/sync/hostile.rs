@@ -5,7 +5,7 @@ use super::*;
 use cg_store::view::Area;
 use cg_sync::{ValueKind, ValueSet};
 
-/// The error of a reply that is refused, and nothing of which is there afterwards.
+/// The error of a reply that is refused. Nothing of it is there afterwards.
 #[track_caller]
 fn refused(cache: &SyncClient, request: &SyncRequest, reply: &Reply) -> SyncError {
     let kept = || {
@@ -40,7 +40,7 @@ fn parts_of_messages_take_a_bounded_amount_of_memory() {
     let error = decoded(4_000_000).expect_err("takes 56 bytes for each byte");
     expect!["the message says what cannot be: its parts take more than 201326592 bytes of memory"]
         .assert_eq(&error.to_string());
-    // A request with a million components that are left out, none of which has a name.
+    // A request that leaves out a million components. None of them has a name.
     let nameless = [vec![0; 6], list(&vec![vec![0]; 1_000_000]), vec![0]].concat();
     let error = SyncRequest::decode(&sealed(1, &nameless), limits).expect_err("takes 24 bytes for each");
     expect!["the message says what cannot be: its parts take more than 16777216 bytes of memory"]

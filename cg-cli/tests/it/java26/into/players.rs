@@ -12,7 +12,7 @@ use super::counts;
 use crate::cmd::{run, text};
 use crate::maker;
 
-/// Both columns, the second of which has players alone.
+/// Both columns. The second has players alone.
 const BOX: [[i32; 6]; 1] = [[0, 0, 0, 31, 0, 0]];
 
 fn path(number: u128) -> String {
