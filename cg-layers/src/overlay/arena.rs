@@ -88,9 +88,19 @@ pub(super) fn arena_key(number: u32) -> String {
     format!("{ARENA_PREFIX}{number:08x}")
 }
 
-/// Stores an arena's row: one put.
-pub(super) fn put_arena(rows: &RowEngine, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
-    put_arena_in(Batch::new(), rows, number, row)
+/// Stores an arena's row: one put. Calls `applied` once readers of the engine see the row, also if only its sync failed: what
+/// memory says of an arena is what its row says.
+///
+/// # Errors
+/// The errors of the engine. [`EngineError::SyncFailed`](cg_store::engine::EngineError::SyncFailed) comes after `applied`; any
+/// other, instead of it.
+pub(super) fn put_arena(
+    rows: &RowEngine,
+    number: u32,
+    row: &ArenaRow,
+    applied: impl FnOnce(),
+) -> Result<(), Error> {
+    put_arena_in(Batch::new(), rows, number, row, applied)
 }
 
 /// As [`put_arena`], of an arena whose lease ends. What is noted of a merge of that lease is deleted in the same commit.
@@ -99,16 +109,25 @@ pub(super) fn put_next_lease(
     number: u32,
     row: &ArenaRow,
     ended: u64,
-) -> Result<CommitSeq, Error> {
+    applied: impl FnOnce(),
+) -> Result<(), Error> {
     let mut batch = Batch::new();
     rows.end_merge(ended, &mut batch)?;
-    put_arena_in(batch, rows, number, row)
+    put_arena_in(batch, rows, number, row, applied)
 }
 
-fn put_arena_in(mut batch: Batch, rows: &RowEngine, number: u32, row: &ArenaRow) -> Result<CommitSeq, Error> {
+fn put_arena_in(
+    mut batch: Batch,
+    rows: &RowEngine,
+    number: u32,
+    row: &ArenaRow,
+    applied: impl FnOnce(),
+) -> Result<(), Error> {
     let draft = Draft::plain(Codec::None, 0, |out| row.encode(out));
     batch.put(Space::WorldMeta, arena_key(number).as_bytes(), draft, Stamp::Commit);
-    Ok(rows.commit(batch, rows.level())?)
+    let (_, synced) = rows.apply(batch, rows.level())?;
+    applied();
+    Ok(synced?)
 }
 
 pub(super) fn decode_arena(key: &[u8], row: &[u8]) -> Result<ArenaRow, Error> {

@@ -116,10 +116,10 @@ impl ArenaList {
     ) -> Result<(), Error> {
         let lease = self.next_lease.fetch_add(1, Ordering::AcqRel);
         let row = ArenaRow { lease, holder: None, since };
-        put_arena(rows, number, &row)?;
-        all.insert(number, Arc::new(Arena::new(number, row, CommitSeq::default())));
-        self.note_expired();
-        Ok(())
+        put_arena(rows, number, &row, || {
+            all.insert(number, Arc::new(Arena::new(number, row.clone(), CommitSeq::default())));
+            self.note_expired();
+        })
     }
 
     /// Deletes the rows of arenas, and stores the next lease: theirs are never issued again.

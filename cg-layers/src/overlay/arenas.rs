@@ -114,7 +114,8 @@ impl<S: Base> Arenas<S> {
     /// Leases an empty arena: a free one, or a new one. One put.
     ///
     /// # Errors
-    /// [`OverlayError::HolderTooLong`], and the errors of the engine.
+    /// [`OverlayError::HolderTooLong`], and the errors of the engine. After
+    /// [`EngineError::SyncFailed`](cg_store::engine::EngineError::SyncFailed) an arena is leased that has no handle.
     pub fn lease(&self, holder: &str, now: GameTick) -> Result<Overlay<S>, Error> {
         let len_bytes = holder.len();
         if len_bytes > ArenaRow::MAX_HOLDER_LEN_BYTES {
@@ -131,16 +132,13 @@ impl<S: Base> Arenas<S> {
                 // A tick was faster, and has ended the lease.
                 continue;
             }
-            match put_arena(&self.store().rows, arena.number, &row) {
-                Ok(_) => return Ok(self.handle(&arena, &row)),
-                Err(error) => {
-                    // A call that knows the arena already finds it free.
-                    row.holder = None;
-                    drop(row);
-                    self.pool.arenas.all.lock().remove(&arena.number);
-                    return Err(error);
-                }
+            let mut is_stored = false;
+            let put = put_arena(&self.store().rows, arena.number, &row, || is_stored = true);
+            if !is_stored {
+                // It is free for the next lease, which stores its row.
+                row.holder = None;
             }
+            return put.map(|()| self.handle(&arena, &row));
         }
     }
 
@@ -151,8 +149,7 @@ impl<S: Base> Arenas<S> {
             if row.holder.is_none() {
                 // Its lease was issued when it became free, and nothing was written since.
                 let taken = ArenaRow { holder: Some(holder.into()), since: now.get(), ..row.clone() };
-                put_arena(&self.store().rows, arena.number, &taken)?;
-                *row = taken;
+                put_arena(&self.store().rows, arena.number, &taken, || *row = taken.clone())?;
                 return Ok(Some(self.handle(&arena, &row)));
             }
         }
@@ -225,8 +222,11 @@ impl<S: Base> Arenas<S> {
         }
         let mut damaged = self.pool.arenas.damaged.lock();
         while let Some(number) = damaged.numbers.first().copied() {
-            self.pool.arenas.free_damaged(&self.store().rows, &mut arenas, number, now.get())?;
-            damaged.numbers.remove(&number);
+            let freed = self.pool.arenas.free_damaged(&self.store().rows, &mut arenas, number, now.get());
+            if arenas.contains_key(&number) {
+                damaged.numbers.remove(&number);
+            }
+            freed?;
             count += 1;
         }
         drop((damaged, arenas));
@@ -319,14 +319,14 @@ impl<S: Base> Overlay<S> {
     /// one already, so game time that goes back shortens no lease.
     ///
     /// # Errors
-    /// [`OverlayError::Released`], and the errors of the engine. The lease is then as it was.
+    /// [`OverlayError::Released`], and the errors of the engine. The lease is then as it was, but after
+    /// [`EngineError::SyncFailed`](cg_store::engine::EngineError::SyncFailed): it is renewed and may not survive a power cut.
     pub fn renew(&self, now: GameTick) -> Result<(), Error> {
         let mut row = self.arena.row.lock();
         self.check()?;
         if row.since < now.get() {
             let renewed = ArenaRow { since: now.get(), ..row.clone() };
-            put_arena(&self.store().rows, self.arena.number, &renewed)?;
-            *row = renewed;
+            put_arena(&self.store().rows, self.arena.number, &renewed, || *row = renewed.clone())?;
         }
         Ok(())
     }
@@ -334,7 +334,9 @@ impl<S: Base> Overlay<S> {
     /// Empties the arena and frees it for the next lease. One put. Other handles to it are refused from then on.
     ///
     /// # Errors
-    /// [`Error::Nested`], [`OverlayError::Released`], and the errors of the engine. The arena is then still leased.
+    /// [`Error::Nested`], [`OverlayError::Released`], and the errors of the engine. The arena is then still leased, but after
+    /// [`EngineError::SyncFailed`](cg_store::engine::EngineError::SyncFailed): it is free, and may be leased again after a
+    /// power cut.
     pub fn release(self, now: GameTick) -> Result<(), Error> {
         let _alone = self.write()?;
         let lease = self.pool.arenas.give_lease(&self.arena);
@@ -359,15 +361,15 @@ impl<S: Base> Pool<S> {
         now: GameTick,
     ) -> Result<(), Error> {
         let free = ArenaRow { lease, holder: None, since: now.get() };
-        put_next_lease(&self.store.rows, arena.number, &free, row.lease)?;
-        // The tenancy first: a reader that sees the new lease is then refused.
-        arena.tenancy.fetch_add(1, Ordering::AcqRel);
-        arena.lease.store(lease, Ordering::Release);
-        arena.merged_until.store(0, Ordering::Release);
-        *row = free;
-        self.arenas.note_expired();
-        self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        put_next_lease(&self.store.rows, arena.number, &free, row.lease, || {
+            // The tenancy first: a reader that sees the new lease is then refused.
+            arena.tenancy.fetch_add(1, Ordering::AcqRel);
+            arena.lease.store(lease, Ordering::Release);
+            arena.merged_until.store(0, Ordering::Release);
+            *row = free.clone();
+            self.arenas.note_expired();
+            self.store.counts.resets.fetch_add(1, Ordering::Relaxed);
+        })
     }
 }
 

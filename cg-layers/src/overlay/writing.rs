@@ -66,7 +66,8 @@ impl<S: Base> Overlay<S> {
     ///
     /// # Errors
     /// [`Error::Nested`] inside a transaction of the same overlay, and the errors of the engine. The overlay is then
-    /// unchanged.
+    /// unchanged, but after [`EngineError::SyncFailed`](cg_store::engine::EngineError::SyncFailed): it is empty, and may have its
+    /// content again after a power cut.
     pub fn reset(&self) -> Result<(), Error> {
         let _alone = self.write()?;
         self.empty()
@@ -78,13 +79,13 @@ impl<S: Base> Overlay<S> {
         let lease = self.pool.arenas.give_lease(&self.arena);
         let mut row = self.arena.row.lock();
         let next = ArenaRow { lease, ..row.clone() };
-        put_next_lease(&self.store().rows, self.arena.number, &next, before)?;
-        *row = next;
-        self.arena.lease.store(lease, Ordering::Release);
-        self.arena.merged_until.store(0, Ordering::Release);
-        self.pool.arenas.note_expired();
-        self.store().counts.resets.fetch_add(1, Ordering::Relaxed);
-        Ok(())
+        put_next_lease(&self.store().rows, self.arena.number, &next, before, || {
+            *row = next.clone();
+            self.arena.lease.store(lease, Ordering::Release);
+            self.arena.merged_until.store(0, Ordering::Release);
+            self.pool.arenas.note_expired();
+            self.store().counts.resets.fetch_add(1, Ordering::Relaxed);
+        })
     }
 
     /// Waits for the right to write, and writes what was submitted before.

@@ -83,7 +83,7 @@ impl RowEngine {
     ///
     /// # Errors
     /// As [`commit`](Self::commit), but for [`EngineError::SyncFailed`].
-    pub(super) fn apply(
+    pub(crate) fn apply(
         &self,
         batch: Batch,
         level: Level,

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use cg_layers::{ArenaInfo, OverlayError};
 use cg_store::engine::{EngineError, Fault, Reopened};
 use cg_store::{StoreLimits, WorldOptions};
 
@@ -35,6 +36,118 @@ fn what_was_written_and_not_synced_is_seen() {
         let shown = overlay.load(ids.at(x, 0, 0)).expect("loads");
         assert_eq!(shown.as_deref(), Some(&filled(&base, ids.stone)), "chunk {x}");
     }
+}
+
+/// A pool that stands in memory, and an overlay of each of its holders.
+struct Syncing {
+    arenas: Arenas<World>,
+    base: World,
+    ids: Ids,
+    fails: Arc<AtomicBool>,
+}
+
+const SAFE: Durability = Durability::Safe;
+
+impl Syncing {
+    fn new() -> Self {
+        let (base, ids) = template();
+        let fails = Arc::new(AtomicBool::new(false));
+        let engine = MemEngine::new().with_fault({
+            let fails = Arc::clone(&fails);
+            move |_| fails.load(Ordering::Relaxed).then_some(Fault::Sync)
+        });
+        let safe = WorldOptions { durability: SAFE, ..options() };
+        let arenas = Arenas::over(engine, base.clone(), &safe).expect("a base");
+        Self { arenas, base, ids, fails }
+    }
+
+    /// The arenas, each with whether it shows the chunk that was written in it.
+    fn state(arenas: &Arenas<World>, ids: &Ids) -> Vec<(Option<String>, u64, bool)> {
+        let written = filled(arenas.base(), ids.glass);
+        let of = |info: ArenaInfo| {
+            let shown = arenas.resume(info.arena).ok();
+            let shown = shown.and_then(|overlay| overlay.load(ids.at(1, 0, 0)).expect("loads"));
+            (info.holder, info.since.get(), shown.as_deref() == Some(&written))
+        };
+        arenas.list().into_iter().map(of).collect()
+    }
+
+    /// Lets the sync of one call fail. Returns what there is then, which is what there is after the next opening.
+    #[track_caller]
+    fn fail(
+        self,
+        call: impl FnOnce(&Arenas<World>, Overlay<World>) -> Result<(), Error>,
+    ) -> Vec<(Option<String>, u64, bool)> {
+        let Self { arenas, base, ids, fails } = self;
+        let overlay = arenas.lease("ada", GameTick::new(1)).expect("leases");
+        write(&overlay, [(ids.at(1, 0, 0), Some(filled(&base, ids.glass)))]);
+        fails.store(true, Ordering::Relaxed);
+        let failed = call(&arenas, overlay);
+        assert!(matches!(failed, Err(Error::Engine(EngineError::SyncFailed { .. }))), "{failed:?}");
+        let now = Self::state(&arenas, &ids);
+        let reopen = arenas.engine().reopening();
+        drop(arenas);
+        let Reopened::Writable(engine) = reopen(&|_| Ok(true)).expect("opens") else { panic!("writable") };
+        let engine = Surviving::around(engine, &Fuse::new());
+        let safe = WorldOptions { durability: SAFE, ..options() };
+        let arenas = Arenas::over(engine, base, &safe).expect("the same base");
+        assert_eq!(Self::state(&arenas, &ids), now, "memory said what the rows say");
+        now
+    }
+}
+
+/// What memory says of an arena is what its row says, also if the put of the row was not synced.
+#[test]
+fn arenas_whose_puts_were_not_synced_are_as_their_rows_say() {
+    let at = GameTick::new;
+    let of = |holder: &str, since, shows| (Some(holder.to_owned()), since, shows);
+    assert_eq!(Syncing::new().fail(|_, ada| ada.reset()), [of("ada", 1, false)]);
+    assert_eq!(Syncing::new().fail(|_, ada| ada.renew(at(5))), [of("ada", 5, true)]);
+    assert_eq!(Syncing::new().fail(|_, ada| ada.release(at(5))), [(None, 5, false)]);
+    let reclaimed = Syncing::new().fail(|arenas, ada| {
+        drop(ada);
+        arenas.reclaim(at(5)).map(drop)
+    });
+    assert_eq!(reclaimed, [(None, 5, false)]);
+    let leased = Syncing::new().fail(|arenas, _ada| arenas.lease("grace", at(5)).map(drop));
+    assert_eq!(leased, [of("ada", 1, true), of("grace", 5, false)]);
+    let syncing = Syncing::new();
+    let [grace, alan] = ["grace", "alan"].map(|holder| syncing.arenas.lease(holder, at(0)).expect("leases"));
+    alan.release(at(0)).expect("releases");
+    // The first free arena is ada's.
+    grace.release(at(0)).expect("releases");
+    let taken = syncing.fail(|arenas, _ada| arenas.lease("kurt", at(5)).map(drop));
+    assert_eq!(taken, [of("ada", 1, true), of("kurt", 5, false)]);
+}
+
+/// A handle of an arena whose release was not synced is refused: it may be leased to another one.
+#[test]
+fn a_handle_is_released_also_if_that_was_not_synced() {
+    let other = Syncing::new().fail(|_, ada| {
+        let other = ada.clone();
+        let failed = ada.release(GameTick::new(5));
+        let late = other.reset().expect_err("the arena is not ada's any more");
+        assert!(matches!(late.layer(), Some(OverlayError::Released { arena: 0 })), "{late:?}");
+        failed
+    });
+    assert_eq!(other, [(None, 5, false)]);
+}
+
+/// A lease whose row was not stored leaves a free arena: another call may have taken it meanwhile, and it must not vanish.
+#[test]
+fn an_arena_whose_lease_was_not_stored_is_free_for_the_next() {
+    let (base, _) = template();
+    let fails = Arc::new(AtomicBool::new(false));
+    let engine = MemEngine::new().with_fault({
+        let fails = Arc::clone(&fails);
+        move |_| fails.load(Ordering::Relaxed).then_some(Fault::NoSpace)
+    });
+    let arenas = Arenas::over(engine, base, &options()).expect("a base");
+    fails.store(true, Ordering::Relaxed);
+    let failed = arenas.lease("ada", GameTick::new(7)).map(drop);
+    assert!(matches!(failed, Err(Error::Engine(EngineError::NoSpace { .. }))), "{failed:?}");
+    let listed: Vec<_> = arenas.list().into_iter().map(|info| (info.arena, info.holder)).collect();
+    assert_eq!(listed, [(0, None)]);
 }
 
 const CHUNKS: i64 = 30;
@@ -133,7 +246,6 @@ fn what_comes_behind_a_commit_that_got_stuck_is_refused() {
 fn a_damaged_commit_of_a_pool_is_set_aside() {
     use cg_format::frame::{Codec, Draft, Stamp};
     use cg_format::{Space, key};
-    use cg_layers::OverlayError;
     use cg_store::OpenError;
     use cg_store::engine::{Batch, Engine as _, Level, RocksEngine, RocksOptions};
     use cg_store::quarantine::SalvagedCommit;
