@@ -29,6 +29,7 @@ pub(crate) struct WorldArg {
 impl WorldArg {
     /// Opens the world for reading: no byte of it is changed. Of a world in a database, notes the commit that is shown.
     pub(crate) fn open(&self, out: &Output) -> Result<World, Failure> {
+        self.place.refuse_segmented()?;
         let options = options();
         let world = self.when_free(out, || self.place.open_read_only(World::builder().options(&options)))?;
         if matches!(self.place, Place::Address(_)) {
@@ -85,6 +86,7 @@ impl WrittenWorldArg {
 
     /// Opens the world for writing, with what a builder has.
     pub(crate) fn open_by(&self, out: &Output, builder: WorldBuilder<'_>) -> Result<World, Failure> {
+        self.place().refuse_segmented()?;
         Ok(self.when_free(out, || self.place().open(builder))?)
     }
 

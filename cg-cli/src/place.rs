@@ -57,6 +57,23 @@ impl Place {
         }
     }
 
+    /// The directory, if it holds a segmented world or what is left of one.
+    pub(crate) fn segmented(&self) -> Option<&Path> {
+        let Self::Directory(path) = self else { return None };
+        let has_parts = path.join("root").join("world.cg").exists() || path.join("segments").is_dir();
+        (has_parts && !path.join("world.cg").exists()).then_some(path)
+    }
+
+    /// Refuses a segmented world, for a command of one world.
+    pub(crate) fn refuse_segmented(&self) -> Result<(), Failure> {
+        let Some(path) = self.segmented() else { return Ok(()) };
+        let path = path.display();
+        Err(Failure::usage(format!(
+            "{path} is a segmented world, and this command is of one world: name {path}/root, or one in {path}/segments; \
+             archive, checkpoint, compact, hash, restore, segments and verify are of all of them"
+        )))
+    }
+
     /// Whether both are one place.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {

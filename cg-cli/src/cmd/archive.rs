@@ -14,7 +14,6 @@ use serde::Serialize;
 
 use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted};
-use crate::place::Place;
 
 /// Write a whole world into one file, from which `cg restore` makes it again.
 ///
@@ -82,13 +81,9 @@ enum Original<'a> {
 
 impl<'a> Original<'a> {
     fn open(args: &'a Args, out: &Output) -> Result<Self, Failure> {
-        let Place::Directory(dir) = args.world.place() else { return Ok(Self::One(args.world.open(out)?)) };
-        let root = dir.join("root");
-        if !root.join("world.cg").exists() || dir.join("world.cg").exists() {
-            return Ok(Self::One(args.world.open(out)?));
-        }
+        let Some(dir) = args.world.place().segmented() else { return Ok(Self::One(args.world.open(out)?)) };
         let options = options();
-        let open = || World::builder().options(&options).open_read_only(&root);
+        let open = || World::builder().options(&options).open_read_only(dir.join("root"));
         Ok(Self::Segmented { dir, _root: args.world.when_free(out, open)? })
     }
 

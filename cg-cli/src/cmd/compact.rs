@@ -11,7 +11,6 @@ use serde::Serialize;
 
 use crate::args::{AreaArg, DimensionArg, WrittenWorldArg};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped};
-use crate::place::Place;
 
 /// How often the progress is shown.
 const SHOW_EVERY: Duration = Duration::from_millis(200);
@@ -89,9 +88,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     if args.dimension.is_given() && boxes.is_none() {
         return Err(Failure::usage("--dimension needs --box: without it the whole world is compacted"));
     }
-    if let Place::Directory(path) = args.world.place()
-        && path.join("segments").is_dir()
-    {
+    if let Some(path) = args.world.place().segmented() {
         if boxes.is_some() {
             return Err(Failure::usage(
                 "--box is of a world that is not segmented; a segment of WORLD/segments is one",

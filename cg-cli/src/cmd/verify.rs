@@ -178,10 +178,7 @@ fn quoted(word: &str) -> String {
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
     let place = args.world.place();
-    if let Place::Directory(path) = place
-        && path.join("root").join("world.cg").exists()
-        && !path.join("world.cg").exists()
-    {
+    if let Some(path) = place.segmented() {
         return run_segmented(args, path, depth, out);
     }
     if !args.arenas.is_empty() {

@@ -110,9 +110,9 @@ pub enum SegmentError {
         /// Its location.
         at: Location,
     },
-    /// The storage failed while the entity was transferred, and the transfer is not finished yet.
+    /// The storage failed, or the process died, while the entity was transferred, and the transfer is not finished yet.
     #[error(
-        "entity {id} is on its way from {from} to {to}, whose storage failed; it arrives once both can be written again"
+        "entity {id} is on its way from {from} to {to}, since storage failed or a process died; it arrives once the world is open for writing and both can be written"
     )]
     InTransit {
         /// The entity.

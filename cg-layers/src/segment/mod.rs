@@ -40,6 +40,8 @@ mod borders;
 mod checkpoint;
 mod checks;
 mod compaction;
+#[cfg(feature = "rocks")]
+mod content_hash;
 mod departures;
 #[cfg(feature = "rocks")]
 mod disk;

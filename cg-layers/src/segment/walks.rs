@@ -151,7 +151,7 @@ impl<H: SegmentHome> Segments<'_, H> {
 }
 
 /// Whether a segment may have a chunk of an area.
-fn meets(segment: SegmentPos, area: Area<'_>, side_chunks: u32) -> bool {
+pub(super) fn meets(segment: SegmentPos, area: Area<'_>, side_chunks: u32) -> bool {
     let of_box = |dimension, area: ChunkBox| segment.meets(dimension, area, side_chunks);
     match area {
         Area::World => true,

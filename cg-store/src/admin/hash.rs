@@ -22,7 +22,7 @@ use crate::kinds::object;
 use crate::kinds::property::Property;
 use crate::kinds::record::{scan_area, scan_records};
 use crate::read::chunk::{Area, decode};
-use crate::storage::error::{Damage, Error};
+use crate::storage::error::{ConflictKey, Damage, Error};
 use crate::storage::meta::open_row;
 
 /// The hash of a world's content, or of a part of it.
@@ -183,8 +183,8 @@ impl Record {
 }
 
 /// A sum of digests modulo 2^256, least significant limb first.
-#[derive(Default)]
-struct Sum {
+#[derive(Debug, Default)]
+pub(crate) struct Sum {
     limbs: [u64; 4],
     count: u64,
 }
@@ -202,7 +202,7 @@ impl Sum {
         self.count += 1;
     }
 
-    fn finish(self) -> ContentHash {
+    pub(crate) fn finish(self) -> ContentHash {
         let mut all = Record::new("cherrygrove content 1");
         all.bytes(&self.count.to_le_bytes());
         for limb in self.limbs {
@@ -214,12 +214,31 @@ impl Sum {
 
 impl Admin<'_> {
     /// See [`World::content_hash`](crate::World::content_hash).
-    pub(crate) fn content_hash(&self) -> Result<ContentHash, Error> {
+    pub(crate) fn content_hash(&self, area: Area<'_>) -> Result<ContentHash, Error> {
+        let mut sum = Sum::default();
+        self.add_content(area, &|_| false, &mut sum)?;
+        Ok(sum.finish())
+    }
+
+    /// Adds what the world holds in an area, but for what `leave_out` says of properties and spatial records.
+    pub(crate) fn add_content(
+        &self,
+        area: Area<'_>,
+        leave_out: &dyn Fn(&ConflictKey) -> bool,
+        sum: &mut Sum,
+    ) -> Result<(), Error> {
+        match area {
+            Area::World => self.add_all(leave_out, sum),
+            Area::Box(dimension, area) => self.add_area(dimension, &area.blocks().into(), leave_out, sum),
+            Area::Blocks(dimension, area) => self.add_area(dimension, area, leave_out, sum),
+        }
+    }
+
+    fn add_all(&self, leave_out: &dyn Fn(&ConflictKey) -> bool, sum: &mut Sum) -> Result<(), Error> {
         let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
         let catalog = self.shared.registry.catalog();
-        let mut sum = Sum::default();
-        self.hash_chunks(&view, &catalog, Area::World, &mut sum, |_, _| {})?;
+        self.hash_chunks(&view, &catalog, Area::World, sum, |_, _| {})?;
         view.try_scan(Family::Entity, ALL_KEYS, |key, row| -> Result<(), Error> {
             let id = key::decode_entity(key)
                 .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
@@ -232,6 +251,9 @@ impl Admin<'_> {
         {
             view.try_scan(family, ALL_KEYS, |key, row| -> Result<(), Error> {
                 if space == Space::WorldMeta && !Property::is_own(key) {
+                    return Ok(());
+                }
+                if str::from_utf8(key).is_ok_and(|name| leave_out(&ConflictKey::Property(name.to_owned()))) {
                     return Ok(());
                 }
                 let bytes = open_row(space, key, row, || "a property", |frame| Ok(frame.payload()))?;
@@ -254,27 +276,28 @@ impl Admin<'_> {
         })?;
         let failed = scan_records(&view, |record| match record {
             Ok((id, record)) => {
-                sum.add(&spatial_record(&catalog, id, &record));
+                if !leave_out(&ConflictKey::Record(id)) {
+                    sum.add(&spatial_record(&catalog, id, &record));
+                }
                 ControlFlow::Continue(())
             }
             Err(error) => ControlFlow::Break(error),
         })?;
-        failed.map_or(Ok(()), Err)?;
-        Ok(sum.finish())
+        failed.map_or(Ok(()), Err)
     }
 
-    /// See [`World::content_hash`](crate::World::content_hash).
-    pub(crate) fn content_hash_of(
+    fn add_area(
         &self,
         dimension: Dimension,
         area: &BlockArea,
-    ) -> Result<ContentHash, Error> {
+        leave_out: &dyn Fn(&ConflictKey) -> bool,
+        sum: &mut Sum,
+    ) -> Result<(), Error> {
         let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
-        let mut sum = Sum::default();
         let catalog = self.shared.registry.catalog();
         let mut owned = Vec::new();
-        self.hash_chunks(&view, &catalog, Area::Blocks(dimension, area), &mut sum, |at, chunk| {
+        self.hash_chunks(&view, &catalog, Area::Blocks(dimension, area), sum, |at, chunk| {
             owned.extend(chunk.entities().iter().map(|id| (*id, at)));
         })?;
         // Sorted by id, because their rows are adjacent in that order.
@@ -290,14 +313,13 @@ impl Admin<'_> {
         let failed =
             scan_area(&view, &[], self.shared.record_shape, dimension, &blocks, |record| match record {
                 Ok((id, record)) => {
-                    if blocks.contains(record.position.block()) {
+                    if blocks.contains(record.position.block()) && !leave_out(&ConflictKey::Record(id)) {
                         sum.add(&spatial_record(&catalog, id, &record));
                     }
                     ControlFlow::Continue(())
                 }
                 Err(error) => ControlFlow::Break(error),
             })?;
-        failed.map_or(Ok(()), Err)?;
-        Ok(sum.finish())
+        failed.map_or(Ok(()), Err)
     }
 }

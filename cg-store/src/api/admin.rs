@@ -126,12 +126,7 @@ impl World {
     /// # Errors
     /// [`Error::Corrupt`] at the first damaged row, because a partial hash would be meaningless.
     pub fn content_hash(&self, area: Area<'_>) -> Result<ContentHash, Error> {
-        let rooms = self.applied()?;
-        match area {
-            Area::World => rooms.admin().content_hash(),
-            Area::Box(dimension, area) => rooms.admin().content_hash_of(dimension, &area.blocks().into()),
-            Area::Blocks(dimension, area) => rooms.admin().content_hash_of(dimension, area),
-        }
+        self.applied()?.admin().content_hash(area)
     }
 
     /// Checks every row of the world as it is now. Reads everything. `progress` is called with the number of rows so

@@ -6,6 +6,7 @@
 
 mod base;
 pub mod batch;
+mod content_sum;
 pub mod values;
 
 use std::ops::ControlFlow;
@@ -45,6 +46,7 @@ pub use crate::storage::recovery::finish as finish_commits;
 pub use crate::storage::staged::{TooLong, check as check_parts};
 pub use crate::storage::value_check::ValueGuard;
 pub use base::{Base, Found, origin_of, without_deletion};
+pub use content_sum::ContentSum;
 
 use cg_format::ChunkAt;
 use cg_format::lineage::{HistoryPoint, Lineage};

@@ -1,4 +1,4 @@
-//! The hash of what `cg hash` leaves out: snapshots and quarantined rows.
+//! What `cg hash` leaves out unless it is asked for: snapshots and quarantined rows.
 //!
 //! A snapshot is hashed as it is by names: its ids are those of a catalog in which its names were registered in their
 //! order. The time of the capture is not in it, as no version is in the content hash. A quarantined row cannot be
@@ -14,36 +14,55 @@ use sha2::{Digest as _, Sha256};
 use crate::cmd::snapshot::read_kept;
 use crate::output::{Failure, Output};
 
-/// The hash of a world's content, of its snapshots and of its quarantine. Holds one snapshot in memory, twice.
-pub(super) fn hash(world: &World, content: ContentHash, out: &Output) -> Result<ContentHash, Failure> {
-    let mut all = Fields::begun("cherrygrove everything 1");
-    all.bytes(&content.0);
-    let listed = world.snapshots().list()?;
-    let progress = out.progress_of("snapshots hashed", listed.len() as u64);
-    all.number(listed.len() as u64);
-    // They are listed by name.
-    for saved in listed {
-        let saved = saved.map_err(Failure::failed)?;
-        let (snapshot, _) = read_kept(world, &saved.name, Unverifiable::Fail)?;
-        all.bytes(&of_snapshot(&saved.name, snapshot)?);
-        progress.inc(1);
+/// The snapshots and the quarantined rows of a world, or of all worlds of a segmented one.
+#[derive(Default)]
+pub(super) struct Apart {
+    /// The digests of snapshots, with their names.
+    snapshots: Vec<(String, [u8; 32])>,
+    /// The digests of quarantined rows.
+    rows: Vec<[u8; 32]>,
+}
+
+impl Apart {
+    /// Adds those of one world. Holds one snapshot in memory, twice.
+    pub(super) fn add(&mut self, world: &World, out: &Output) -> Result<(), Failure> {
+        let listed = world.snapshots().list()?;
+        let progress = out.progress_of("snapshots hashed", listed.len() as u64);
+        for saved in listed {
+            let saved = saved.map_err(Failure::failed)?;
+            let (snapshot, _) = read_kept(world, &saved.name, Unverifiable::Fail)?;
+            let digest = of_snapshot(&saved.name, snapshot)?;
+            self.snapshots.push((saved.name, digest));
+            progress.inc(1);
+        }
+        progress.finish_and_clear();
+        for row in world.quarantine().list()? {
+            let mut fields = Fields::begun("quarantined row");
+            fields.bytes(&[row.space.byte()]);
+            fields.bytes(&row.key);
+            fields.bytes(&row.bytes);
+            self.rows.push(fields.end());
+        }
+        Ok(())
     }
-    progress.finish_and_clear();
-    let mut rows: Vec<[u8; 32]> = Vec::new();
-    for row in world.quarantine().list()? {
-        let mut fields = Fields::begun("quarantined row");
-        fields.bytes(&[row.space.byte()]);
-        fields.bytes(&row.key);
-        fields.bytes(&row.bytes);
-        rows.push(fields.end());
+
+    /// The hash of the content and of what was added.
+    pub(super) fn hash(mut self, content: ContentHash) -> ContentHash {
+        let mut all = Fields::begun("cherrygrove everything 1");
+        all.bytes(&content.0);
+        self.snapshots.sort_unstable();
+        all.number(self.snapshots.len() as u64);
+        for (_, digest) in &self.snapshots {
+            all.bytes(digest);
+        }
+        // Two copies of one row are listed in the order of commits.
+        self.rows.sort_unstable();
+        all.number(self.rows.len() as u64);
+        for row in &self.rows {
+            all.bytes(row);
+        }
+        ContentHash(all.end())
     }
-    // Two copies of one row are listed in the order of commits.
-    rows.sort_unstable();
-    all.number(rows.len() as u64);
-    for row in &rows {
-        all.bytes(row);
-    }
-    Ok(ContentHash(all.end()))
 }
 
 fn of_snapshot(name: &str, snapshot: Snapshot) -> Result<[u8; 32], Failure> {

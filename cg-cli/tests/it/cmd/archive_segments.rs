@@ -35,9 +35,9 @@ fn full() -> (TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Root and segments, with the hash of all that each has.
+/// The world, its root and its segments, with the hash of all that each has.
 fn hashes(world: &Path) -> Vec<(PathBuf, String)> {
-    let mut worlds = vec![PathBuf::from("root")];
+    let mut worlds = vec![PathBuf::new(), PathBuf::from("root")];
     let segments = fs::read_dir(world.join("segments")).expect("listed");
     worlds.extend(segments.map(|entry| Path::new("segments").join(entry.expect("listed").file_name())));
     worlds.sort();
@@ -79,7 +79,7 @@ fn a_segmented_world_goes_through_a_file_and_a_pipe_with_everything() {
     });
     assert_eq!(said.json(), expected);
     let original = hashes(&world);
-    assert_eq!(original.len(), 4);
+    assert_eq!(original.len(), 5);
     assert_eq!(hashes(&to), original);
     assert!(run(&["verify", text(&to)]).good().contains("verified the root and 3 segments"));
     assert_eq!(run(&["segments", "list", text(&to)]).good(), run(&["segments", "list", text(&world)]).good());
@@ -92,6 +92,36 @@ fn a_segmented_world_goes_through_a_file_and_a_pipe_with_everything() {
     fs::write(&second, &output.stdout).expect("the disk takes it");
     assert_eq!(restore_stream(&second, &other, &[]), (Some(0), String::new()));
     assert_eq!(hashes(&other), original);
+}
+
+#[test]
+fn a_copy_of_a_segmented_world_is_verified_as_a_whole() {
+    let (dir, world) = full();
+    let [copy, apart] = ["copy", "apart"].map(|name| dir.path().join(name));
+    let said = run(&["checkpoint", text(&world), text(&copy), "--json"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{said:?}");
+    assert_eq!((&said.json()["problems"], &said.json()["apart"]), (&json!(0), &json!(false)), "{said:?}");
+    assert_eq!(hashes(&copy), hashes(&world));
+    let boxed = |world: &Path| {
+        let area = ["--box", "0", "0", "0", "15", "15", "15"];
+        run(&[&["hash", text(world)][..], &area].concat()).good()
+    };
+    assert_eq!(boxed(&copy), boxed(&world.join("segments/0.0.0.0")), "all of the box is in one segment");
+    let refused = run(&["checkpoint", text(&world), text(&copy)]);
+    let expected = format!(
+        "cg: {} already holds files; a world is created in an empty or missing directory\n",
+        text(&copy)
+    );
+    assert_eq!((refused.code, refused.err), (1, expected));
+
+    let damaged = world.join("segments/0.0.0.0");
+    super::spoil(&damaged, cg_format::Space::Object, b"chest/1", b"no version");
+    let said = run(&["checkpoint", text(&world), text(&apart), "--copy"]);
+    assert_eq!((said.code, said.err.as_str()), (1, ""), "{said:?}");
+    assert!(
+        said.out.ends_with("DAMAGED, and so is the world: 1 problem found; `cg verify` says which\n"),
+        "{said:?}"
+    );
 }
 
 #[test]

@@ -82,6 +82,22 @@ pub(crate) const SHEEP: EntityId = EntityId::new(Uuid::from_u128(0x5ee9));
 /// Where the sample's full chunk lies.
 pub(crate) const GROUND: ChunkPos = ChunkPos::constant(0, 4, -1);
 
+/// Replaces a row of a world by one whose frame is sound and whose payload is not.
+pub(crate) fn spoil(world: &Path, space: Space, key: &[u8], payload: &'static [u8]) {
+    let draft = Draft::plain(Codec::None, 0, |out| out.extend(payload));
+    let engine = engine_of(world);
+    let mut batch = Batch::new();
+    batch.put(space, key, draft, Stamp::Commit);
+    engine.commit(batch, &[], Level::Power).expect("the disk takes it");
+    engine.close().expect("the disk takes it");
+}
+
+fn engine_of(world: &Path) -> Box<dyn Engine> {
+    let options = RocksOptions::new(Budget::new(16 << 20, 1));
+    let engine = RocksEngine::open(&directory::engine_dir(world), &options).expect("it is sound");
+    cg_store::layer::with_history(Box::new(engine)).expect("it is sound").0
+}
+
 impl Sample {
     /// Two chunks in the overworld, one on the moon; a chest with contents, a waterlogged slab, side data, an entity in
     /// a chunk and a detached one.
@@ -116,7 +132,7 @@ impl Sample {
 
     /// Replaces a row by one whose frame is sound and whose payload is not.
     pub(crate) fn spoil(&self, space: Space, key: &[u8], payload: &'static [u8]) {
-        self.put(space, key, Draft::plain(Codec::None, 0, |out| out.extend(payload)));
+        spoil(&self.path(), space, key, payload);
     }
 
     /// Replaces the row of the full chunk by bytes that are no chunk.
@@ -126,25 +142,11 @@ impl Sample {
         row.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn put(&self, space: Space, key: &[u8], draft: Draft) {
-        let engine = self.engine();
-        let mut batch = Batch::new();
-        batch.put(space, key, draft, Stamp::Commit);
-        engine.commit(batch, &[], Level::Power).expect("the disk takes it");
-        engine.close().expect("the disk takes it");
-    }
-
-    fn engine(&self) -> Box<dyn Engine> {
-        let options = RocksOptions::new(Budget::new(16 << 20, 1));
-        let engine = RocksEngine::open(&directory::engine_dir(&self.path()), &options).expect("it is sound");
-        cg_store::layer::with_history(Box::new(engine)).expect("it is sound").0
-    }
-
     /// Moves the full chunk into a cluster of a colder tier, as it is.
     pub(crate) fn cool_ground(&self, tier: ClusterTier) {
         let at = ChunkAt::new(Dimension::new(0), GROUND);
         let hot = key::chunk(at);
-        let engine = self.engine();
+        let engine = engine_of(&self.path());
         let mut batch = Batch::new();
         {
             let row = engine.get(Space::ChunkL0, &hot).expect("it is readable").expect("it is stored");

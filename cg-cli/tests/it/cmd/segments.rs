@@ -62,6 +62,26 @@ fn segments_are_listed_compacted_and_deleted() {
 }
 
 #[test]
+fn a_command_of_one_world_says_what_it_was_given() {
+    let dir = sample();
+    let world = dir.path().join("world");
+    let path = text(&world);
+    let expected = format!(
+        "cg: {path} is a segmented world, and this command is of one world: name {path}/root, or one in {path}/segments; archive, checkpoint, compact, hash, restore, segments and verify are of all of them\n"
+    );
+    for command in [
+        &["info", path][..],
+        &["tiers", path],
+        &["tiers", "demote", path, "--after", "30d"],
+        &["object", "list", path],
+    ] {
+        let refused = run(command);
+        assert_eq!((refused.code, &refused.err), (2, &expected), "{command:?}");
+    }
+    assert_eq!(run(&["info", text(&world.join("segments/0.3.0.0"))]).code, 0);
+}
+
+#[test]
 fn all_worlds_of_a_segmented_one_are_compacted() {
     let dir = sample();
     let world = dir.path().join("world");

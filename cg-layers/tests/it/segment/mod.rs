@@ -3,6 +3,7 @@
 mod archives;
 mod arenas;
 mod compaction;
+mod content_hash;
 mod copies;
 mod history;
 mod meanwhile;

@@ -1,0 +1,31 @@
+//! The content hash of several worlds.
+
+use crate::admin::hash::{ContentHash, Sum};
+use crate::api::world::World;
+use crate::read::chunk::Area;
+use crate::storage::error::{ConflictKey, Error};
+
+/// The content of several worlds that are one world for their host, added up.
+#[derive(Debug, Default)]
+pub struct ContentSum(Sum);
+
+impl ContentSum {
+    /// Adds what a world holds in an area, but for what `leave_out` says of properties and spatial records. Reads and decodes
+    /// what it adds.
+    ///
+    /// # Errors
+    /// As [`World::content_hash`]. The sum is then of no use.
+    pub fn add(
+        &mut self,
+        world: &World,
+        area: Area<'_>,
+        leave_out: &dyn Fn(&ConflictKey) -> bool,
+    ) -> Result<(), Error> {
+        world.applied()?.admin().add_content(area, leave_out, &mut self.0)
+    }
+
+    /// The hash of everything that was added: that of a world which holds it all.
+    pub fn hash(self) -> ContentHash {
+        self.0.finish()
+    }
+}
