@@ -185,11 +185,16 @@ pub(crate) fn dimension_or_default(catalog: &Catalog, wanted: Option<&str>) -> R
     }
 }
 
-/// Finds a dimension by its name, or by the part of it after the colon.
+/// Finds a dimension by its name, or by the part of it after the colon. One without a name is `#` and its number, as lists
+/// show it.
 pub(crate) fn find_dimension(catalog: &Catalog, wanted: &str) -> Result<Dimension, Failure> {
     let names = catalog.list(ListKind::Dimensions).names();
     if let Some(found) = catalog.dimension(wanted) {
         return Ok(found);
+    }
+    let number = wanted.strip_prefix('#').and_then(|number| number.parse().ok());
+    if let Some(number) = number.filter(|number| *number >= names.len() as u64) {
+        return Ok(Dimension::new(number));
     }
     let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
     if let (Some((id, _)), None) = (short.next(), short.next()) {
@@ -294,4 +299,27 @@ pub(crate) fn chunk_pos(coordinates: &[i64]) -> Result<ChunkPos, Failure> {
         return Err(Failure::usage("a position has three coordinates"));
     };
     ChunkPos::new(x, y, z).map_err(|error| Failure::usage(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use cg_registry::Registration;
+
+    use super::*;
+
+    #[test]
+    fn dimensions_have_names_short_names_or_numbers() {
+        let mut catalog = Catalog::new();
+        let dimensions = ["game:overworld", "game:moon"].map(|name| name.parse().unwrap()).into();
+        catalog.register(&Registration { dimensions, ..Registration::default() }).unwrap();
+        let find = |wanted| find_dimension(&catalog, wanted).map_err(|refused| refused.to_string());
+        assert_eq!(find("game:moon"), Ok(Dimension::new(1)));
+        assert_eq!(find("moon"), Ok(Dimension::new(1)));
+        assert_eq!(find("#77"), Ok(Dimension::new(77)), "no name has this number");
+        for wanted in ["#1", "#", "#x", "sun"] {
+            let expected =
+                format!("the world has no dimension `{wanted}`; it has `game:overworld`, `game:moon`");
+            assert_eq!(find(wanted), Err(expected));
+        }
+    }
 }

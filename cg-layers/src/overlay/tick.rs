@@ -59,7 +59,8 @@ impl<S: Base> Arenas<S> {
     /// continued or given up: see [`ArenaReport::kept_for_merge`]. [Damaged](Self::damaged) arenas stay too.
     ///
     /// Works in steps: one put for each lease, one commit for all removals, one for each 256 rows. It begins one step at
-    /// least, and none when the budget is over. A tick waits for another one that runs.
+    /// least, and none when the budget is over; an arena that is left for later is no step, and costs a read at most. A tick
+    /// waits for another one that runs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -102,10 +103,16 @@ impl<S: Base> Arenas<S> {
 
 impl Tick<'_> {
     /// Whether there is time for another step. There is for the first.
-    fn begins_step(&mut self) -> bool {
+    fn has_time(&mut self) -> bool {
         let has_time = !self.has_begun || self.begun.elapsed() < self.budget;
-        self.has_begun |= has_time;
         self.report.work_left |= !has_time;
+        has_time
+    }
+
+    /// Begins a step, if there is time for it.
+    fn begins_step(&mut self) -> bool {
+        let has_time = self.has_time();
+        self.has_begun |= has_time;
         has_time
     }
 
@@ -147,10 +154,12 @@ impl<S: Base> Pool<S> {
     fn end_due(self: &Arc<Self>, tick: &mut Tick<'_>) -> Result<(), Error> {
         let due = tick.all_due(&self.arenas.all.lock(), |due| due != Due::Removal);
         for number in due {
-            if !tick.begins_step() {
+            if !tick.has_time() {
                 return Ok(());
             }
-            match self.end_if_due(number, tick)? {
+            let done = self.end_if_due(number, tick)?;
+            tick.has_begun |= matches!(done, Done::Freed(_));
+            match done {
                 Done::Freed(Due::End) => tick.report.ended += 1,
                 Done::Freed(_) => tick.report.reclaimed += 1,
                 Done::KeptForMerge => tick.report.kept_for_merge += 1,

@@ -39,3 +39,9 @@ pub(super) fn check_names(segment: SegmentPos, stored: &Catalog, root: &Catalog)
     }
     Ok(())
 }
+
+/// Refuses a segment of a dimension that its root has not registered.
+pub(super) fn check_dimension(segment: SegmentPos, root: &Catalog) -> Result<(), Error> {
+    let (found, issued) = (segment.dimension.get(), root.list(ListKind::Dimensions).names().len() as u64);
+    if found < issued { Ok(()) } else { Err(Error::UnknownDimension { found, issued }) }
+}

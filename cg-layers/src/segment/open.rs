@@ -14,7 +14,7 @@ use cg_store::layer::{
 };
 use cg_store::{Durability, Error, World, WorldOptions};
 
-use super::checks::{check_is_segment, check_names};
+use super::checks::{check_dimension, check_is_segment, check_names};
 use super::error::SegmentError;
 use super::history;
 use super::home::SegmentHome;
@@ -367,6 +367,7 @@ impl<H: SegmentHome> OpenSegments<H> {
         if self.root.state(segment).is_none() && self.home.has(segment)? {
             return Err(self.not_known(segment));
         }
+        check_dimension(segment, &self.root.world().catalog())?;
         self.root.note(segment, Some(SegmentState::Creating), Durability::Safe)?;
         // Records have the same leaves in all worlds, whatever a host's options say later.
         let options =

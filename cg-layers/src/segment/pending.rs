@@ -92,9 +92,12 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ) -> Result<Column, Error> {
         let (lowest, highest) = ys.into_inner();
         check_height(lowest, highest)?;
+        if highest < lowest {
+            return Ok(Column::new(lowest, []));
+        }
         let at = |y| Ok::<_, Error>(ChunkAt::new(dimension, ChunkPos::new(x, y, z)?));
         let (first, last) = (at(lowest)?, at(highest)?);
-        if highest < lowest || self.segment_of(first) == self.segment_of(last) {
+        if self.segment_of(first) == self.segment_of(last) {
             return self.part(first, highest);
         }
         let side = i64::from(self.side_chunks());

@@ -27,7 +27,7 @@ pub type SegmentTransaction<'t, 'w> = Tx<SegmentReads<'t, 'w>>;
 
 impl<H: SegmentHome> SegmentedWorld<H> {
     /// Runs a closure once, as [`World::transaction`](cg_store::World::transaction) does, in the segment of a chunk. A
-    /// segment that is not stored yet is created.
+    /// segment that is not stored yet is created first, and stays if the closure fails or writes nothing.
     ///
     /// Costs a world's transaction if the segment is open. A transaction that puts entities, properties, objects or records
     /// also looks them up in the root. It commits there first if any of them is new to the segment: one commit, synced

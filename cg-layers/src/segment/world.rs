@@ -327,8 +327,11 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// Closes every segment and then the root. Later calls on any handle fail with [`Error::Closed`].
     ///
     /// # Errors
-    /// The first error of closing any of them. All are closed.
+    /// The first error of closing any of them. All are closed. [`Error::Nested`] inside a closure of
+    /// [`transaction`](Self::transaction), of [`Segments::with`] or of a walk, whose segment stays open as long as it runs;
+    /// nothing is closed then.
     pub fn close(&self) -> Result<(), Error> {
+        self.parts.open.refuse_inside()?;
         let applied = self.parts.submissions.close();
         let closed = self.parts.open.close();
         let refused = self.parts.open.check_refusals();

@@ -21,8 +21,9 @@ impl SyncServer {
     /// Blocks the calling thread, and holds nothing while it sleeps. Looks at the world once for the request, and again after
     /// commits, at most once in 10 ms. Each look waits until nothing is queued, as
     /// [`World::read_view`](cg_store::World::read_view) does, and costs what [`answer`](Self::answer) costs: with many such
-    /// threads, let one look and wake the others. A look reads the log from where the one before it ended. What cannot be told is news each time: a damaged chunk, and an area that is
-    /// too large. In a world without a [log](Self::keep_log) every commit is news of every set.
+    /// threads, let one look and wake the others. A look reads the log from where the one before it ended. What cannot be told is news each time: the
+    /// damage of a chunk of which the client has a version, and an area that is too large. Other damage is no news by itself,
+    /// and is in the reply to whatever is. In a world without a [log](Self::keep_log) every commit is news of every set.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).

@@ -201,6 +201,23 @@ fn a_tick_does_one_step_and_none_when_its_budget_is_over() {
     assert_eq!(step(301), (ArenaReport::default(), 0));
 }
 
+/// An arena that is in use is no step: the one behind it has its turn in a tick without time.
+#[test]
+fn an_arena_that_is_in_use_takes_no_other_s_turn() {
+    let (base, _) = template();
+    let arenas = Arenas::in_memory(base, &options()).expect("a base");
+    let [ada, _grace] = ["ada", "grace"].map(|holder| arenas.lease(holder, now(0)).expect("leases"));
+    let in_use = ada.transaction(|_| {
+        let report = arenas.tick(now(100), &POLICY, Duration::ZERO)?;
+        assert_eq!((report.ended, report.work_left), (1, true), "{report:?}");
+        Ok::<_, Error>(())
+    });
+    in_use.expect("goes on");
+    assert_eq!(holders(&arenas), [Some("ada".to_owned()), None]);
+    let report = arenas.tick(now(100), &POLICY, Duration::ZERO).expect("ticks");
+    assert_eq!(report.ended, 1, "{report:?}");
+}
+
 #[test]
 fn a_tick_without_an_expired_lease_scans_nothing() {
     let (base, ids) = template();

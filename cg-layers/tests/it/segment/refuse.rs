@@ -1,7 +1,9 @@
 //! Refusals of a segmented world, by their exact words.
 
 use std::fs;
+use std::ops::ControlFlow;
 
+use cg_store::view::Area;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -29,6 +31,59 @@ fn sides_that_are_none() {
         &[],
         expect!["a segment's side is a multiple of 16 chunks from 16 to 1048576, and 24 is none"],
     );
+}
+
+/// A dimension that no pack has leaves no segment.
+#[test]
+fn a_dimension_that_is_not_registered() {
+    let (world, ids) = in_memory();
+    let at = ChunkAt::new(Dimension::new(77), ChunkPos::constant(0, 0, 0));
+    let save = world.transaction(at, |tx| {
+        tx.save(at, filled(world.root(), ids.stone));
+        Ok::<_, Error>(())
+    });
+    let expected = expect!["dimension 77 is not registered, the world has 2; register its name first"];
+    check(save, &[], expected);
+    let mut batch = WriteBatch::new();
+    batch.save(at, filled(world.root(), ids.stone));
+    let submitted = match world.submit(at, batch) {
+        Ok(ticket) => ticket.wait(),
+        Err(refused) => Err(refused.error),
+    };
+    check(
+        submitted,
+        &[],
+        expect![
+            "what was submitted to segment 0 0 0 of dimension 77 cannot be given to it: dimension 77 is not registered, the world has 2; register its name first"
+        ],
+    );
+    assert_eq!(world.segments().list(), []);
+}
+
+/// Inside a closure that holds a segment open, its world cannot be closed.
+#[test]
+fn closing_the_world_inside_a_closure() {
+    let (world, ids) = in_memory();
+    let at = ids.at(0, 0, 0);
+    save(&world, at, filled(world.root(), ids.stone));
+    let nested = |closed: Result<(), Error>| assert!(matches!(closed, Err(Error::Nested)), "{closed:?}");
+    let in_transaction = world.transaction(at, |_| {
+        nested(world.close());
+        Ok::<_, Error>(())
+    });
+    in_transaction.expect("goes on");
+    let with = world.segments().with(world.segment_of(at), |_| {
+        nested(world.close());
+        Ok(())
+    });
+    with.expect("goes on");
+    let walked = world.segments().for_each_chunk(Area::World, |met| {
+        nested(world.close());
+        met.map_or_else(ControlFlow::Break, |_| ControlFlow::Continue(()))
+    });
+    assert!(matches!(walked, Ok(None)), "{walked:?}");
+    assert_eq!(block(&world, at), Some(ids.stone));
+    world.close().expect("closes");
 }
 
 #[test]

@@ -356,6 +356,9 @@ fn a_column_over_a_border_is_joined() {
     assert_eq!(blocks(-40..=40), all);
     assert_eq!(blocks(-1..=0), all[1..3]);
     assert_eq!(blocks(0..=15), all[2..4]);
+    #[expect(clippy::reversed_empty_ranges, reason = "a range of no heights, beyond the world's ends")]
+    let none = [i64::MAX..=i64::MIN, 1..=0];
+    assert!(none.map(column).iter().all(|column| column.chunks().count() == 0));
     let error = world.column(ids.overworld, 3, 3, 0..=1 << 40).expect_err("is too high");
     assert!(matches!(error, Error::ColumnTooHigh { .. }), "{error}");
 }
