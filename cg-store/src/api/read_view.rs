@@ -213,9 +213,12 @@ impl ReadView<'_> {
     /// Shows the columns of a box that have a chunk in it, each with its chunks, until `visit` breaks. Position and column, or
     /// the error of a damaged chunk of it.
     ///
-    /// Columns come in squares of 16 by 16, which ascend by x and then z, and inside a square in that order too. A walk goes on
-    /// behind a column that was shown: `behind`, also in a later view. Damage that hides which chunks there are is shown at the
-    /// first column of its square, or of the box, and columns of it that follow may lack chunks.
+    /// Columns come in squares of 16 by 16, which ascend by x and then z, and inside a square in that order too. Each position
+    /// is shown once, and a walk that goes on behind any of them shows the rest: `behind`, also in a later view.
+    ///
+    /// Damage that hides which chunks there are is shown at a position of its square, or of the last square of the box, where
+    /// no column is known; if there is none, in place of the last column. The columns of that square, or of the box, may lack
+    /// chunks.
     ///
     /// Reads past memory, and is no access for the tiers. Holds the chunks of four by sixteen columns, and some bytes for each
     /// square. Reads a cold cluster once for each four columns along x.
