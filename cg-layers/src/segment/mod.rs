@@ -32,6 +32,7 @@
 
 mod accept;
 mod acceptance;
+mod ahead;
 #[cfg(feature = "rocks")]
 mod archive;
 mod at_rest;

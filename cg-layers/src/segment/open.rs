@@ -6,23 +6,20 @@
 //! - A world in the place of a segment that the root does not know is neither taken for absent nor overwritten.
 //! - A caller that waits to open a segment does not wait for users of it.
 
+mod stored;
+
 use std::sync::Arc;
 
-use cg_registry::Catalog;
-use cg_store::layer::{
-    Base as _, RwLockReadGuard, check_room, prefetch_only, promised_transaction, resources, spawn,
-};
+use cg_store::layer::{RwLockReadGuard, check_room, prefetch_only, resources, spawn};
 use cg_store::{Durability, Error, World, WorldOptions};
 
-use super::checks::{check_dimension, check_is_segment, check_names};
 use super::error::SegmentError;
-use super::history;
 use super::home::SegmentHome;
 use super::options::SegmentOptions;
 use super::pins::Pins;
 use super::pos::SegmentPos;
 use super::root::Root;
-use super::rows::{SegmentState, own_property};
+use super::rows::SegmentState;
 use super::slots::{Slot, Slots};
 use super::time::GameTime;
 
@@ -73,6 +70,13 @@ impl<H: SegmentHome> OpenSegments<H> {
     /// The memory that writes of a segment may take before they are stored.
     pub(super) const fn queue_bytes(&self) -> u64 {
         self.options.queue_bytes
+    }
+
+    /// Marks a segment as used now, if it was used before.
+    pub(super) fn touch(&self, segment: SegmentPos) {
+        if let Some(slot) = self.slots.find(segment) {
+            self.slots.mark(&slot);
+        }
     }
 
     /// Marks a slot as used now.
@@ -244,6 +248,26 @@ impl<H: SegmentHome> OpenSegments<H> {
         }
     }
 
+    /// Opens a stored segment if there is room, or can be without closing pinned segments, those in use and those that are
+    /// kept. Waits for no user of it. Returns whether there was room.
+    pub(super) fn open_within(
+        &self,
+        segment: SegmentPos,
+        is_kept: impl Fn(SegmentPos) -> bool,
+    ) -> Result<bool, Error> {
+        self.check()?;
+        let is_there = || self.root.state(segment) == Some(SegmentState::There);
+        if self.if_open(segment, |_| ()).is_some() || !is_there() {
+            return Ok(true);
+        }
+        let has_room = self.make_room(is_kept);
+        let make = || if is_there() { self.open(segment).map(Some) } else { Ok(None) };
+        let make = || Ok(make()?.inspect(|world| self.prepare(segment, world)));
+        let filled = if has_room { self.fill_in_room(&self.slots.slot(segment), make) } else { Ok(false) };
+        self.slots.divide();
+        filled.map(|_| has_room)
+    }
+
     /// Closes a segment and removes its files, after its users.
     pub(super) fn delete(&self, segment: SegmentPos) -> Result<(), Error> {
         let deleted = self.delete_locked(segment);
@@ -320,9 +344,22 @@ impl<H: SegmentHome> OpenSegments<H> {
     /// Makes the world of an empty slot, unless another caller does. Returns whether there may be one.
     fn fill(&self, slot: &Slot, make: impl Fn() -> Result<Option<World>, Error>) -> Result<bool, Error> {
         // Before the slot is locked: closing others locks their slots one at a time.
+        self.make_room(|_| false);
+        self.fill_in_room(slot, make)
+    }
+
+    /// Closes segments until there is room for one more. Returns whether there is.
+    fn make_room(&self, is_kept: impl Fn(SegmentPos) -> bool) -> bool {
         let side_chunks = self.root.side_chunks();
-        let is_kept = |segment| self.pins.keep_open(segment, side_chunks);
-        self.slots.make_room(is_kept, |world| self.home.close(world));
+        let is_kept = |segment| is_kept(segment) || self.pins.keep_open(segment, side_chunks);
+        self.slots.make_room(is_kept, |world| self.home.close(world))
+    }
+
+    fn fill_in_room(
+        &self,
+        slot: &Slot,
+        make: impl Fn() -> Result<Option<World>, Error>,
+    ) -> Result<bool, Error> {
         // Does not wait: the holder opens the world, and may wait for `Borders`, which this thread may hold.
         let Some(mut world) = slot.world.try_write() else { return Ok(true) };
         if world.is_none() {
@@ -330,74 +367,5 @@ impl<H: SegmentHome> OpenSegments<H> {
             *world = make()?;
         }
         Ok(world.is_some())
-    }
-
-    /// Whether a segment is stored, by its state in the root.
-    ///
-    /// # Errors
-    /// [`SegmentError::NotKnown`] if a world is in its place and the root does not know it: the segment is not absent.
-    fn is_there(&self, segment: SegmentPos) -> Result<bool, Error> {
-        match self.root.state(segment) {
-            Some(state) => Ok(state == SegmentState::There),
-            // It may have been created since the first check.
-            None if self.home.has(segment)? && self.root.state(segment).is_none() => {
-                Err(self.not_known(segment))
-            }
-            None => {
-                self.root.note_absent(segment);
-                Ok(false)
-            }
-        }
-    }
-
-    fn not_known(&self, segment: SegmentPos) -> Error {
-        SegmentError::NotKnown { segment, at: self.home.location(segment) }.into()
-    }
-
-    fn open_or_create(&self, segment: SegmentPos) -> Result<World, Error> {
-        if self.root.state(segment) == Some(SegmentState::There) {
-            self.open(segment)
-        } else {
-            self.create(segment)
-        }
-    }
-
-    /// Synced at every durability: what is durable in a segment is not found if the root does not know the segment.
-    fn create(&self, segment: SegmentPos) -> Result<World, Error> {
-        if self.root.state(segment).is_none() && self.home.has(segment)? {
-            return Err(self.not_known(segment));
-        }
-        check_dimension(segment, &self.root.world().catalog())?;
-        self.root.note(segment, Some(SegmentState::Creating), Durability::Safe)?;
-        // Records have the same leaves in all worlds, whatever a host's options say later.
-        let options =
-            WorldOptions { records: Some(self.root.world().record_shape()), ..self.options.clone() };
-        let world = self.home.create(segment, self.root.world().catalog(), &options)?;
-        let property = own_property()?;
-        let mut bytes = self.root.world().identity().uuid.as_bytes().to_vec();
-        segment.encode(&mut bytes);
-        promised_transaction(&world, Durability::Safe, |tx| {
-            tx.set_property(property, Some(bytes));
-            Ok::<_, Error>(())
-        })?;
-        self.root.note(segment, Some(SegmentState::There), Durability::Safe)?;
-        Ok(world)
-    }
-
-    fn open(&self, segment: SegmentPos) -> Result<World, Error> {
-        let world = self.open_of_any_history(segment)?;
-        history::check(self.root.world(), &world, segment)?;
-        Ok(world)
-    }
-
-    fn open_of_any_history(&self, segment: SegmentPos) -> Result<World, Error> {
-        if !self.home.has(segment)? {
-            return Err(SegmentError::Lost { segment, at: self.home.location(segment) }.into());
-        }
-        let names = self.root.world().catalog();
-        let check = |stored: &Catalog| Ok(check_names(segment, stored, &names)?);
-        let world = self.home.open(segment, Arc::clone(&names), &check, &self.options)?;
-        check_is_segment(self.root.world(), &world, segment)?;
-        Ok(world)
     }
 }

@@ -34,7 +34,7 @@ impl<H: SegmentHome> Parts<H> {
     ) -> Result<Self, Error> {
         let root = Arc::new(Root::begin(root, new_side, options.world.durability)?);
         let open = Arc::new(OpenSegments::new(Arc::clone(&root), home, options));
-        let ticks = Ticks::new(Arc::clone(&open));
+        let ticks = Ticks::new(Arc::clone(&open), options.world.prefetch.as_ref());
         let borders = Arc::new(Borders::new(Arc::clone(&open)));
         let transfers = Arc::new(Transfers::new(Arc::clone(&open), Arc::clone(&borders)));
         let submissions = Submissions::new(Arc::clone(&open), Arc::clone(&borders), Arc::clone(&transfers));

@@ -109,7 +109,8 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
         self.parts.root.world()
     }
 
-    /// Opens the stored segments of chunks in the background.
+    /// Opens the stored segments of chunks in the background. [`SegmentedWorld::tick`](crate::SegmentedWorld::tick) does where
+    /// players will reach one, if prefetch is asked for.
     pub fn open_ahead(&self, at: &[ChunkAt]) {
         let segments: BTreeSet<_> = at.iter().map(|at| self.parts.root.segment_of(*at)).collect();
         self.parts.open.open_ahead(segments);

@@ -133,12 +133,12 @@ impl Slots {
 
     /// Closes the least recently used segments until there is room for one more. Segments in use and those that are kept stay open. So do
     /// those whose accepted commits cannot be written, as closing would lose the commits. Their users get the reason
-    /// as an error. The caller [divides](Self::divide) the memory afterwards.
+    /// as an error. The caller [divides](Self::divide) the memory afterwards. Returns whether there is room.
     pub(super) fn make_room(
         &self,
         is_kept: impl Fn(SegmentPos) -> bool,
         close: impl Fn(World) -> Result<(), Error>,
-    ) {
+    ) -> bool {
         let mut slots = self.all();
         slots.sort_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed));
         let mut open = self.count();
@@ -168,6 +168,7 @@ impl Slots {
                 }
             }
         }
+        open < self.max_open
     }
 
     /// Closes everything for good. Returns the first error after all are closed.

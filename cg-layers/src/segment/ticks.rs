@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use cg_store::layer::{Mutex, empty_report, keep_clock, note_tick, rank, work_tick};
 use cg_store::tiers::TickReport;
-use cg_store::{Error, World};
+use cg_store::{Error, PrefetchOptions, World};
 use cg_tiering::{GameTick, PlayerAt};
 
+use super::ahead::SegmentsAhead;
 use super::home::SegmentHome;
 use super::open::OpenSegments;
 use super::pos::SegmentPos;
@@ -38,6 +39,8 @@ struct Turns {
     /// The segment that had the last turn.
     last: Option<SegmentPos>,
     clock_kept_at: GameTick,
+    /// The segments that players will reach, if they are opened ahead.
+    ahead: Option<SegmentsAhead>,
     /// The report of a tick that returned an error.
     unreported: Option<TickReport>,
 }
@@ -60,8 +63,10 @@ enum Turn {
 }
 
 impl<H: SegmentHome> Ticks<H> {
-    pub(super) fn new(open: Arc<OpenSegments<H>>) -> Self {
-        Self { open, turns: Mutex::default() }
+    /// Segments are opened ahead of players if there are options of prefetch.
+    pub(super) fn new(open: Arc<OpenSegments<H>>, prefetch: Option<&PrefetchOptions>) -> Self {
+        let turns = Turns { ahead: prefetch.map(SegmentsAhead::new), ..Turns::default() };
+        Self { open, turns: Mutex::new(turns) }
     }
 
     /// See [`SegmentedWorld::tick`](crate::SegmentedWorld::tick).
@@ -76,6 +81,12 @@ impl<H: SegmentHome> Ticks<H> {
         let turns = &mut *self.turns.lock();
         let now = note_tick(self.open.root().world(), now, &[]);
         let told = self.open.time().set(now, players);
+        if let Some(ahead) = &mut turns.ahead {
+            ahead.follow(self.open.root(), players, now);
+            if !budget.whole.is_zero() {
+                ahead.open(&self.open, players);
+            }
+        }
         let open = turns.in_turn(self.open.list());
         for segment in &open {
             self.open.if_open(*segment, |world| told.tell(*segment, world));

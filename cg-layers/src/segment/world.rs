@@ -255,7 +255,13 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     /// left, at least a quarter of the budget. If the budget ends before all had their turn, the next tick continues
     /// there, so each of hundreds gets its turn. Segments whose part was too short share what is left of the budget.
     ///
-    /// No segment is opened, and none is kept open. A segment that is closed, by a lack of room or with the world,
+    /// With [`WorldOptions::prefetch`](cg_store::WorldOptions::prefetch), the stored segments that players will reach are
+    /// opened in the background, somewhat before their chunks are wanted; then they prefetch too. At most
+    /// [`max_open`](crate::SegmentOptions::max_open) are open for that: the least recently used segment is closed for one,
+    /// but none near a player, none that a player will reach, none in use and none with a pinned area. If there is no room,
+    /// nothing is opened until the player has gone on. Nothing is created.
+    ///
+    /// Otherwise no segment is opened, and none is kept open. A segment that is closed, by a lack of room or with the world,
     /// stores when its chunks were last accessed. When it is opened next it learns the time first, and the next ticks move
     /// what was left alone meanwhile. What is never opened stays as it is on the disk.
     ///

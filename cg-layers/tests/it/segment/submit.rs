@@ -1,6 +1,6 @@
 //! Batches that are submitted to segments: their order, what a tick thread waits for, crashes and refusals.
 
-mod gated;
+pub(super) mod gated;
 mod hindered;
 mod power;
 mod refused;

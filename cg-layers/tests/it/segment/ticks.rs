@@ -1,5 +1,6 @@
 //! Ticks over all open segments.
 
+mod ahead;
 mod interrupted;
 
 use std::collections::{BTreeMap, BTreeSet};

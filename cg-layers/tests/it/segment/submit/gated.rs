@@ -14,7 +14,7 @@ use crate::surviving::Fuse;
 
 /// What becomes of calls that open or create a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Opening {
+pub(in super::super) enum Opening {
     Opens,
     Waits,
     Fails,
@@ -23,7 +23,7 @@ pub(super) enum Opening {
 }
 
 #[derive(Clone)]
-pub(super) struct Gated {
+pub(in super::super) struct Gated {
     inner: Crashing,
     gate: Arc<Gate>,
 }
@@ -35,41 +35,45 @@ struct Gate {
 }
 
 impl Gated {
-    pub(super) fn new() -> Self {
+    pub(in super::super) fn new() -> Self {
         Self::over(Crashing::new())
     }
 
-    pub(super) fn over(inner: Crashing) -> Self {
+    pub(in super::super) fn over(inner: Crashing) -> Self {
         let gate = Gate { state: Mutex::new((Opening::Opens, 0)), changed: Condvar::new() };
         Self { inner, gate: Arc::new(gate) }
     }
 
-    pub(super) fn open(&self, is_new: bool) -> SegmentedWorld<Self> {
+    pub(in super::super) fn open(&self, is_new: bool) -> SegmentedWorld<Self> {
         self.open_with(is_new, &segments())
     }
 
-    pub(super) fn open_with(&self, is_new: bool, segments: &SegmentOptions) -> SegmentedWorld<Self> {
+    pub(in super::super) fn open_with(
+        &self,
+        is_new: bool,
+        segments: &SegmentOptions,
+    ) -> SegmentedWorld<Self> {
         self.fuse().set(i64::MAX);
         SegmentedWorld::begin(self.clone(), self.inner.root(segments), is_new.then_some(16), segments)
             .expect("begins")
     }
 
-    pub(super) fn fuse(&self) -> &Fuse {
+    pub(in super::super) fn fuse(&self) -> &Fuse {
         &self.inner.fuse
     }
 
     /// How often a segment was opened or created.
-    pub(super) fn opened(&self) -> usize {
+    pub(in super::super) fn opened(&self) -> usize {
         self.gate.state.lock().1
     }
 
-    pub(super) fn set(&self, opening: Opening) {
+    pub(in super::super) fn set(&self, opening: Opening) {
         self.gate.state.lock().0 = opening;
         self.gate.changed.notify_all();
     }
 
     /// Loses a segment without a word to the root.
-    pub(super) fn lose(&self, segment: SegmentPos) {
+    pub(in super::super) fn lose(&self, segment: SegmentPos) {
         self.inner.remove(segment).expect("is forgotten");
     }
 
