@@ -62,6 +62,7 @@ mod options;
 mod origin;
 mod parts;
 mod pending;
+mod pinned_loads;
 mod pins;
 mod place;
 mod placed;

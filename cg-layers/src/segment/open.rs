@@ -249,7 +249,7 @@ impl<H: SegmentHome> OpenSegments<H> {
     }
 
     /// Opens a stored segment if there is room, or can be without closing pinned segments, those in use and those that are
-    /// kept. Waits for no user of it. Returns whether there was room.
+    /// kept. Waits for no user of it. Returns whether there was room, or no need for any.
     pub(super) fn open_within(
         &self,
         segment: SegmentPos,
@@ -257,7 +257,8 @@ impl<H: SegmentHome> OpenSegments<H> {
     ) -> Result<bool, Error> {
         self.check()?;
         let is_there = || self.root.state(segment) == Some(SegmentState::There);
-        if self.if_open(segment, |_| ()).is_some() || !is_there() {
+        let is_open = self.find(segment).is_some_and(|slot| slot.is_open());
+        if is_open || !is_there() {
             return Ok(true);
         }
         let has_room = self.make_room(is_kept);

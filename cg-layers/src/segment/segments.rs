@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use cg_format::key::Family;
 use cg_format::{ChunkAt, ChunkBox, Dimension};
@@ -10,6 +11,7 @@ use cg_store::{Error, World};
 
 use super::home::SegmentHome;
 use super::parts::Parts;
+use super::pinned_loads::PinnedLoads;
 use super::pins::SegmentsPin;
 use super::pos::SegmentPos;
 use super::rows::SegmentState;
@@ -117,8 +119,9 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
     }
 
     /// Pins the chunks of a box in memory until the guard is dropped, as [`WorldCache::pin`](cg_store::cache::WorldCache::pin)
-    /// does in each segment that the box meets. It loads nothing and opens nothing;
-    /// [`load_in_background`](crate::SegmentedWorld::load_in_background) does.
+    /// does in each segment that the box meets. It loads nothing and opens nothing:
+    /// [`SegmentsPin::load`] does, up to a limit, and
+    /// [`load_in_background`](crate::SegmentedWorld::load_in_background).
     ///
     /// Segments with a part of the box stay open once they are open: they are not closed for lack of room, and more than
     /// [`max_open`](crate::SegmentOptions::max_open) are open if the box meets more. In a segment that is opened or
@@ -127,7 +130,7 @@ impl<'w, H: SegmentHome> Segments<'w, H> {
     /// Waits for segments that are being opened, and as `WorldCache::pin` does in each.
     pub fn pin(&self, dimension: Dimension, area: ChunkBox) -> SegmentsPin {
         let open = &self.parts.open;
-        let pin = open.pins().pin(dimension, area);
+        let pin = open.pins().pin(dimension, area, Arc::new(PinnedLoads::of(self.parts)));
         let side_chunks = open.root().side_chunks();
         open.for_each_open_segment(|segment, world| {
             if segment.meets(dimension, area, side_chunks) {

@@ -36,7 +36,7 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Whether the segment is open, being opened or being closed.
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.world.try_read().is_none_or(|world| world.is_some())
     }
 }

@@ -105,6 +105,69 @@ fn a_pinned_area_stays_in_memory_over_borders() {
     assert!(matches!(world.peek(places[2]), Peek::NotLoaded));
 }
 
+/// A world on disk that was opened again, with chunks at `xs` and two heights. No segment is open.
+fn rows(disk: &Disk, max_open: usize, xs: std::ops::Range<i64>) -> (SegmentedWorld<OnDisk>, Ids) {
+    let (world, ids) = create(disk);
+    for (x, y) in xs.flat_map(|x| [(x, 0), (x, 1)]) {
+        save(&world, ids.at(x, y, 0), filled(world.root(), ids.stone));
+    }
+    world.close().expect("closes");
+    drop(world);
+    let options = SegmentOptions { max_open, ..segments() };
+    (SegmentedWorld::open(dir(disk), &[], &options).expect("opens"), ids)
+}
+
+#[test]
+fn a_pin_loads_its_area_over_borders_up_to_a_limit_and_says_how_much() {
+    let disk = Disk::new();
+    let (world, ids) = rows(&disk, 4, -12..12);
+    let area = ChunkBox::new(ChunkPos::constant(-10, 0, 0), ChunkPos::constant(9, 2, 5));
+    let pin = world.segments().pin(ids.overworld, area);
+    let places = || (-12..12).flat_map(|x| (0..3).map(move |y| (x, y)));
+    let in_memory =
+        || places().filter(|(x, y)| matches!(world.peek(ids.at(*x, *y, 0)), Peek::Here(_))).count() as u64;
+    assert_eq!(world.segments().open_count(), 0, "a pin alone opens nothing");
+    let nothing = pin.load(0).expect("loads");
+    assert_eq!((nothing.chunks, nothing.bytes, nothing.is_limited, in_memory()), (0, 0, true, 0));
+    let some = pin.load(1).expect("loads");
+    assert_eq!((some.chunks, in_memory(), some.is_limited), (16, 16, true), "a group of them");
+    assert_eq!(world.segments().open_count(), 1, "the limit ends it");
+    let chunk = some.bytes / some.chunks;
+    let most = pin.load(20 * chunk + 1).expect("loads");
+    assert_eq!((most.chunks, in_memory(), most.is_limited), (36, 36, true), "one limit for both segments");
+    let all = pin.load(some.bytes * 10).expect("loads");
+    assert_eq!((all.chunks, in_memory(), all.damaged, all.is_limited), (40, 40, 0, false));
+    assert_eq!(world.metrics().sum(|metrics| metrics.cache.pinned_chunks), 40);
+    assert_eq!(pin.load(all.bytes).expect("loads"), all, "what fits exactly is no limit");
+    let mut batch = WriteBatch::new();
+    batch.save(ids.at(9, 2, 0), filled(world.root(), ids.stone));
+    let _ticket = world.submit(ids.at(9, 2, 0), batch).expect("is taken");
+    assert_eq!(pin.load(1 << 20).expect("loads").chunks, 41, "with what was submitted");
+    world.close().expect("closes");
+    assert!(matches!(pin.load(1 << 20), Err(Error::Closed)));
+    drop(world);
+    assert!(matches!(pin.load(1 << 20), Err(Error::Closed)));
+}
+
+#[test]
+fn a_pin_loads_no_more_segments_than_may_be_open_and_says_so() {
+    let disk = Disk::new();
+    let (world, ids) = rows(&disk, 2, -2..50);
+    let row = |from, to| ChunkBox::new(ChunkPos::constant(from, 0, 0), ChunkPos::constant(to, 0, 0));
+    assert!(world.load(ids.at(48, 0, 0)).expect("loads").is_some());
+    let pin = world.segments().pin(ids.overworld, row(-2, 40));
+    for _ in 0..2 {
+        let loaded = pin.load(1 << 20).expect("loads");
+        assert_eq!((loaded.chunks, loaded.is_limited), (18, true));
+        assert!(loaded.bytes < 1 << 20, "it is not for lack of bytes");
+        assert_eq!(world.segments().list_open(), [-1, 0].map(|x| segment(&ids, x)), "another was closed");
+    }
+    drop(pin);
+    let pin = world.segments().pin(ids.overworld, row(16, 40));
+    let loaded = pin.load(1 << 20).expect("loads");
+    assert_eq!((loaded.chunks, loaded.is_limited), (25, false));
+}
+
 #[test]
 fn metrics_are_of_each_segment_and_of_all() {
     let (world, ids) = in_memory();
