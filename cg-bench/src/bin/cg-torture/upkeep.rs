@@ -40,7 +40,7 @@ pub(crate) fn run(seed: u64, kills: u64) -> Result<(), Failure> {
 
 impl Torture<'_> {
     fn torment(&self, work: Work, rng: &mut Rng, kills: u64) -> Result<(), Failure> {
-        let name = word(work);
+        let name = work.word();
         child::copy_dir(self.base, self.dir)?;
         let whole = child::run("keeper", self.dir, None, &["--work", &name])?;
         whole.end.as_ref().ok_or_else(|| format!("{name} is not done to the end"))?;
@@ -79,7 +79,7 @@ impl Torture<'_> {
         child::copy_dir(self.base, self.dir)?;
         let step = rng.below(steps) as usize;
         let delay = Duration::from_micros(rng.below(MAX_DELAY_US));
-        let name = word(work);
+        let name = work.word();
         let mut orders = vec!["--work", &*name];
         orders.extend(wrongly.then_some("--wrongly"));
         let mut told = child::run("keeper", self.dir, Some((step, delay)), &orders)?;
@@ -92,8 +92,4 @@ impl Torture<'_> {
         keeper::judge(self.dir, work, self.content, told.words.len(), told.end.is_some())
             .map_err(|wrong| format!("{killed}: {wrong}").into())
     }
-}
-
-fn word(work: Work) -> String {
-    work.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

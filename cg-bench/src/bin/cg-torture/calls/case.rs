@@ -12,6 +12,7 @@ use super::deed::Deed;
 use crate::disk::{Call, Fault, Left, Manner, Mounted, Recording, Tree};
 use crate::failure::Failure;
 use crate::image::scratch;
+use crate::keeper::Work;
 use crate::power::{Against, CRASHED, Ended as Worked, Promise, WORLD, ended, judge, judge_copies, verdict};
 use crate::rng::Rng;
 
@@ -28,6 +29,10 @@ pub(crate) struct Base {
     pub(crate) save: TempDir,
     /// The hash of its content.
     pub(crate) hash: String,
+    /// The world that is compacted and archived, and the archive that is restored.
+    pub(crate) kept: Tree,
+    /// The hash of that world's content.
+    pub(crate) kept_hash: String,
 }
 
 /// A deed, and the call that fails in it.
@@ -35,6 +40,8 @@ pub(crate) struct Base {
 pub(crate) struct Case {
     pub(crate) deed: Deed,
     pub(crate) fault: Option<Fault>,
+    /// Only a keeper does it wrongly. The control.
+    pub(crate) is_wrong: bool,
 }
 
 impl fmt::Display for Case {
@@ -57,7 +64,7 @@ impl FromStr for Case {
             let call = Call::from_str(call, true).ok()?;
             let errno = ERRORS.iter().find(|(name, _)| *name == error)?.1;
             let fault = Fault { call, number: number.parse().ok()?, errno, is_kept_secret: false };
-            Some(Self { deed, fault: Some(fault) })
+            Some(Self { deed, fault: Some(fault), is_wrong: false })
         };
         case().ok_or_else(|| format!("`{text}` is no case; one is written as `safe sync 3 EIO`"))
     }
@@ -80,10 +87,10 @@ impl Case {
         let dir = scratch()?;
         let mount = dir.path().join("mount");
         std::fs::create_dir(&mount)?;
-        let tree = if matches!(self.deed, Deed::Create | Deed::Import) {
-            Tree::default()
-        } else {
-            base.tree.clone()
+        let tree = match self.deed {
+            Deed::Create | Deed::Import => Tree::default(),
+            deed if deed.work().is_some() => base.kept.clone(),
+            _ => base.tree.clone(),
         };
         let mounted = Mounted::mount(tree, &mount, self.fault)?;
         let worked = self.work(base, &mount);
@@ -102,6 +109,10 @@ impl Case {
             return import(&mount.join(WORLD), base.save.path());
         }
         let mut command = Command::new(std::env::current_exe()?);
+        if let Some(work) = self.deed.work() {
+            command.arg("keeper").arg("--dir").arg(mount).args(["--work", &work.word()]);
+            return ended(command.args(self.is_wrong.then_some("--wrongly")));
+        }
         command.arg("worker").arg("--world").arg(mount.join(WORLD)).args(["--seed", &base.seed.to_string()]);
         let mount = mount.to_str().ok_or("the directory's name is no text")?;
         ended(command.args(self.deed.orders(base.steps, mount)))
@@ -131,13 +142,13 @@ impl Case {
             let state = dir.join("state");
             tree.write(&state)?;
             let world = state.join(WORLD);
-            let judged = if self.deed == Deed::Import {
-                judge_import(&world, base, told)?
-            } else {
-                match judge(&world, base.seed, &promise)? {
+            let judged = match self.deed.work() {
+                Some(work) => judge_kept(&state, work, base, told)?,
+                None if self.deed == Deed::Import => judge_import(&world, base, told)?,
+                None => match judge(&world, base.seed, &promise)? {
                     Ok(_) => judge_copies(&state, base.seed, &promise)?,
                     wrong => wrong,
-                }
+                },
             };
             if let Err(wrong) = judged {
                 if let Some(keep) = keep {
@@ -175,4 +186,14 @@ fn judge_import(world: &Path, base: &Base, told: &[u8]) -> Result<Result<String,
     command.arg("importer").arg("--world").arg(world).arg("--save").arg(base.save.path());
     command.args(["--hash", &base.hash]).args(told.contains("made").then_some("--made"));
     verdict(command.args(told.contains("ended").then_some("--ended")))
+}
+
+/// The verdict of a keeper on what is left of its work, with which it goes on to the end.
+fn judge_kept(state: &Path, work: Work, base: &Base, told: &[u8]) -> Result<Result<String, String>, Failure> {
+    let told = String::from_utf8_lossy(told);
+    let steps = told.lines().filter(|line| line.starts_with("batch ")).count();
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("keeper").arg("--dir").arg(state).args(["--work", &work.word(), "--hash", &base.kept_hash]);
+    command.args(["--seed", &base.seed.to_string(), "--steps", &steps.to_string()]);
+    verdict(command.args(told.lines().any(|line| line.starts_with("end ")).then_some("--ended")))
 }

@@ -1,7 +1,8 @@
-//! The deeds during which a call fails: each is one run of a worker, or of an importer.
+//! The deeds during which a call fails: each is one run of a worker, of an importer, or of a keeper.
 
 use clap::ValueEnum as _;
 
+use crate::keeper::Work;
 use crate::worker::Level;
 
 /// One deed.
@@ -31,12 +32,28 @@ pub(crate) enum Deed {
     Resume,
     /// A save is imported into a new world.
     Import,
+    /// A running world is compacted in slices.
+    Compact,
+    /// A world is archived into a file beside it.
+    Archive,
+    /// A world is made of an archive beside it.
+    Restore,
 }
 
 impl Deed {
     /// The word for it.
     pub(crate) fn word(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// The work of a keeper that it is.
+    pub(crate) const fn work(self) -> Option<Work> {
+        match self {
+            Self::Compact => Some(Work::Compact),
+            Self::Archive => Some(Work::Archive),
+            Self::Restore => Some(Work::Restore),
+            _ => None,
+        }
     }
 
     /// The level of each of its commits, if it is not the commit's own.
@@ -70,7 +87,7 @@ impl Deed {
             Self::Prune => with(8, &["--flush", "--prune-from", &steps.to_string()]),
             Self::Checkpoint => with(8, &["--copies", dir]),
             Self::Resume => with(8, &["--resume"]),
-            Self::Import => Vec::new(),
+            Self::Import | Self::Compact | Self::Archive | Self::Restore => Vec::new(),
         }
     }
 }

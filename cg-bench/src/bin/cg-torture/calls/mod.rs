@@ -23,6 +23,7 @@ pub(crate) use deed::Deed;
 use crate::disk::{Call, Fault, Tree};
 use crate::failure::Failure;
 use crate::image::scratch;
+use crate::keeper;
 use crate::power::WORLD;
 use crate::report::plural;
 use crate::rng::Rng;
@@ -58,7 +59,7 @@ pub(crate) fn run(seed: u64, size: &Size) -> Result<(), Failure> {
         size.again.is_none() && size.deed.is_none_or(|only| [only, Deed::Open, Deed::Safe].contains(*deed))
     };
     for deed in Deed::value_variants().iter().filter(is_counted) {
-        let ended = Case { deed: *deed, fault: None }.run(&base, size.keep.as_deref())?;
+        let ended = Case { deed: *deed, fault: None, is_wrong: false }.run(&base, size.keep.as_deref())?;
         if let Some(wrong) = ended.error.or(ended.wrong) {
             return Err(format!("{} without a fault: {wrong}", deed.word()).into());
         }
@@ -69,6 +70,11 @@ pub(crate) fn run(seed: u64, size: &Size) -> Result<(), Failure> {
     }
     if size.again.is_none() {
         control(&base, &counts)?;
+        for (deed, word) in Deed::value_variants().iter().map(|deed| (*deed, deed.word())) {
+            if deed.work().is_some() && counts.keys().any(|(counted, _)| *counted == word) {
+                control_of_keeper(&base, deed)?;
+            }
+        }
     }
     counts.retain(|(deed, call), _| {
         size.deed.is_none_or(|only| only.word() == *deed) && size.call.is_none_or(|only| only == *call)
@@ -104,7 +110,10 @@ fn base(seed: u64) -> Result<Base, Failure> {
     importer::save(save.path())?;
     let imported = case::import(&save.path().join("not there yet"), save.path())?;
     let hash = imported.hash().ok_or("the import does not end")?;
-    Ok(Base { tree: Tree::read(dir.path())?, seed, steps: STEPS, save, hash })
+    let kept = scratch()?;
+    let kept_hash = keeper::make_world(kept.path(), seed)?.hash;
+    let (tree, kept) = (Tree::read(dir.path())?, Tree::read(kept.path())?);
+    Ok(Base { tree, seed, steps: STEPS, save, hash, kept, kept_hash })
 }
 
 type Counts = BTreeMap<(String, Call), u64>;
@@ -115,12 +124,33 @@ fn control(base: &Base, counts: &Counts) -> Result<(), Failure> {
     let opening = counts.get(&(Deed::Open.word(), Call::Sync)).copied().unwrap_or_default();
     for number in opening + 1..=syncs {
         let fault = Fault { call: Call::Sync, number, errno: 5, is_kept_secret: true };
-        if let Some(wrong) = (Case { deed: Deed::Safe, fault: Some(fault) }).run(base, None)?.wrong {
+        if let Some(wrong) =
+            (Case { deed: Deed::Safe, fault: Some(fault), is_wrong: false }).run(base, None)?.wrong
+        {
             println!("calls: control without a look at syncs caught at sync {number} of {syncs}: {wrong}");
             return Ok(());
         }
     }
     Err(format!("control without a look at syncs was not caught at {syncs} syncs").into())
+}
+
+/// A keeper that works wrongly must be caught without a fault, or at a write that fails in the second half of its work.
+fn control_of_keeper(base: &Base, deed: Deed) -> Result<(), Failure> {
+    let name = deed.word();
+    let whole = Case { deed, fault: None, is_wrong: true }.run(base, None)?;
+    let mut caught = whole.wrong.map(|wrong| format!("without a fault: {wrong}"));
+    let writes = whole.recording.calls.get(&Call::Write).copied().unwrap_or_default();
+    for number in writes / 2..=writes {
+        if caught.is_some() {
+            break;
+        }
+        let fault = Fault { call: Call::Write, number, errno: 5, is_kept_secret: false };
+        let ended = Case { deed, fault: Some(fault), is_wrong: true }.run(base, None)?;
+        caught = ended.wrong.map(|wrong| format!("at write {number} of {writes}: {wrong}"));
+    }
+    let caught = caught.ok_or_else(|| format!("the control of {name} was not caught at {writes} writes"))?;
+    println!("calls: control of {name} caught {caught}");
+    Ok(())
 }
 
 /// The case of a number.
@@ -133,7 +163,7 @@ fn chosen(seed: u64, number: u64, counts: &Counts) -> Case {
     let ((_, call), count) = of_deed[rng.below(of_deed.len() as u64) as usize];
     let errno = ERRORS[rng.below(ERRORS.len() as u64) as usize].1;
     let fault = Fault { call: *call, number: 1 + rng.below(*count), errno, is_kept_secret: false };
-    Case { deed, fault: Some(fault) }
+    Case { deed, fault: Some(fault), is_wrong: false }
 }
 
 /// Every call of every deed, with every error. A read does not fail for want of room; and the reads of the opening, the same in
@@ -142,14 +172,14 @@ fn all(counts: &Counts) -> Vec<Case> {
     let mut cases = Vec::new();
     for deed in Deed::value_variants() {
         for ((_, call), count) in counts.iter().filter(|((word, _), _)| *word == deed.word()) {
-            let opens = !matches!(deed, Deed::Create | Deed::Open | Deed::Import);
+            let opens = !matches!(deed, Deed::Create | Deed::Open | Deed::Import) && deed.work().is_none();
             let opening = counts.get(&(Deed::Open.word(), *call)).copied().unwrap_or_default();
             let first = if opens && *call == Call::Read { opening + 1 } else { 1 };
             let errors = if *call == Call::Read { &ERRORS[..1] } else { &ERRORS };
             for number in first..=*count {
                 cases.extend(errors.iter().map(|(_, errno)| {
                     let fault = Fault { call: *call, number, errno: *errno, is_kept_secret: false };
-                    Case { deed: *deed, fault: Some(fault) }
+                    Case { deed: *deed, fault: Some(fault), is_wrong: false }
                 }));
             }
         }
