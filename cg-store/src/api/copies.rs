@@ -173,7 +173,7 @@ mod disk {
     use std::{fs, io};
 
     use crate::admin::load::forget_state;
-    use crate::engine::{CommitSeq, Engine as _, EngineError, RocksEngine};
+    use crate::engine::{CommitSeq, Engine as _, ErrorKind, RocksEngine};
     use crate::storage::claim::{absolute, claim, sync_parent};
     use crate::storage::directory::{self, State, WorldFile};
     use crate::storage::error::{Error, OpenError};
@@ -202,8 +202,8 @@ mod disk {
             };
             let options = options.rocks();
             let opened = match RocksEngine::open(&path, &options) {
-                // It was not finished being created.
-                Err(EngineError::NotAnEngineDir { .. } | EngineError::MissingFamily { .. }) => {
+                // It was not finished being created, or a part of it is lost: all of it comes from the original again.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Damaged) => {
                     remove(&path)?;
                     RocksEngine::create(&path, &options)
                 }

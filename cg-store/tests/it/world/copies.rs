@@ -121,6 +121,32 @@ fn copied_in_parts(copy: impl Fn(&mut dyn FnMut(&Copied)) -> Result<Copied, Erro
     unreachable!()
 }
 
+/// A power cut may leave files of an unfinished copy without what was not synced. The original has it all.
+#[test]
+fn an_unfinished_copy_whose_files_are_damaged_is_made_anew() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let [here, there] = ["here", "there"].map(|name| folder.path().join(name));
+    let original = large(&here);
+    let expected = rows(&*original.engine());
+    let copy = |there: &Path| World::builder().copy_to(&original, there, |_| {});
+    for of_name in ["CURRENT", "MANIFEST"] {
+        let stopped = catch_unwind(AssertUnwindSafe(|| {
+            World::builder().copy_to(&original, &there, |_| panic!("stopped"))
+        }));
+        assert!(stopped.is_err(), "the first part is there");
+        let files = fs::read_dir(there.join("db")).expect("lists").map(|entry| entry.expect("lists").path());
+        let is_damaged =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(of_name));
+        let damaged = files.filter(is_damaged).map(|path| fs::write(path, "").expect("writes")).count();
+        assert!(damaged > 0, "{of_name}");
+        copy(&there).unwrap_or_else(|error| panic!("{of_name}: {error}"));
+        let world = World::builder().open_read_only(&there).expect("opens");
+        assert!(rows(&*world.engine()) == expected, "{of_name}");
+        drop(world);
+        fs::remove_dir_all(&there).expect("removes");
+    }
+}
+
 #[test]
 fn a_copy_that_stops_after_any_part_is_continued() {
     let folder = tempfile::tempdir().expect("a directory");
