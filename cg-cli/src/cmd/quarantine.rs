@@ -179,7 +179,11 @@ fn list(args: &List, out: &Output) -> Result<Outcome, Failure> {
 fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let damaged = args.damaged()?;
     let what = damaged.noun();
-    args.yes.confirm(&format!("the {what} would be absent from the world from then on"))?;
+    let but = match &damaged {
+        Damaged::Box(_) | Damaged::Chunk(_) => ", or without a change where that alone is damaged",
+        _ => "",
+    };
+    args.yes.confirm(&format!("the {what} would be absent from the world from then on{but}"))?;
     let world = args.world.open_for_writing(out)?;
     let (done, is_there, which) = match damaged {
         Damaged::Box(bounds) => {
@@ -192,7 +196,11 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
             let dimension = args.dimension.find(&world.catalog())?;
             let done = world.quarantine().chunks_in(dimension, bounds)?;
             world.close()?;
-            let chunks = counted(done.chunks, "chunk");
+            let mut chunks = counted(done.chunks, "chunk");
+            if done.without_deltas > 0 {
+                let changed = counted(done.without_deltas, "chunk");
+                chunks = format!("changes of {changed}, without which those stay, and {chunks}");
+            }
             let what = if done.is_clear {
                 format!("{chunks} quarantined; nothing in the box is damaged any more")
             } else {
@@ -210,7 +218,13 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
             let (x, y, z) = (pos.x(), pos.y(), pos.z());
             let at = ChunkAt::new(dimension, pos);
             let done = world.quarantine().chunk(at)?;
-            (done, done || world.load(at)?.is_some(), format!("chunk {x} {y} {z} of {name}"))
+            let (is_there, chunk) = (world.load(at)?.is_some(), format!("chunk {x} {y} {z} of {name}"));
+            let which = if done && is_there {
+                format!("a change of {chunk}, which stays without it,")
+            } else {
+                chunk
+            };
+            (done, done || is_there, which)
         }
         Damaged::Entity(uuid) => {
             let id = EntityId::new(uuid);

@@ -24,7 +24,8 @@ impl World {
 }
 
 impl Quarantine<'_> {
-    /// Quarantines a damaged chunk: its row is kept in quarantine, and the chunk is absent from then on.
+    /// Quarantines a damaged chunk: its row is kept in quarantine, and the chunk is absent from then on. Where a delta of it alone
+    /// is damaged, the chunk is there without it.
     ///
     /// As [`chunks_in`](Self::chunks_in) with this chunk. Returns `Ok(false)` if it is not damaged; nothing was written
     /// then.
@@ -34,11 +35,11 @@ impl Quarantine<'_> {
     /// and [`raise_limits`](World::raise_limits) helps. Otherwise the errors of the engine.
     pub fn chunk(&self, at: ChunkAt) -> Result<bool, Error> {
         let done = self.chunks_in(at.dimension, ChunkBox::new(at.pos, at.pos))?;
-        Ok(done.chunks > 0)
+        Ok(done.chunks + done.without_deltas > 0)
     }
 
     /// Quarantines the damaged chunks of a box: their rows are kept in quarantine, and the chunks are absent from then
-    /// on. Then their places are cleared. A cluster is rewritten without its damaged groups. Readable rows around a
+    /// on. Where a delta alone is damaged, the chunk is there without it. Then their places are cleared. A cluster is rewritten without its damaged groups. Readable rows around a
     /// damaged block of a file are rewritten, so that they can be listed again.
     ///
     /// Their entities are kept, detached with the reason [`CHUNK_QUARANTINED`](crate::quarantine::CHUNK_QUARANTINED). Finding them

@@ -16,7 +16,7 @@ fn a_damaged_chunk_is_set_aside_listed_shown_and_forgotten() {
     let said = sample.cg("quarantine set-aside", &place);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
     expect![[r#"
-        cg: the chunk would be absent from the world from then on; nothing was changed, run it again with --yes
+        cg: the chunk would be absent from the world from then on, or without a change where that alone is damaged; nothing was changed, run it again with --yes
     "#]].assert_eq(&said.err);
     assert_eq!(sample.cg("get", &place).code, 1);
     assert_eq!(sample.cg("quarantine list", &[]).good(), "nothing is in quarantine\n");
@@ -132,4 +132,33 @@ fn a_damaged_commit_that_keeps_a_world_closed_is_set_aside() {
     );
     assert_eq!(sample.cg("hash", &[]).good(), before);
     assert_eq!(sample.cg("quarantine list", &["--json"]).json()["quarantined"][0]["space"], "Intent");
+}
+
+/// A delta is a change of a chunk: the chunk stays without it.
+#[test]
+fn a_damaged_change_is_set_aside_and_its_chunk_stays() {
+    let place = ["--chunk", "0", "4", "-1"];
+    let area = ["--box", "0", "64", "-16", "15", "79", "-1"];
+    let one = "a change of chunk 0 4 -1 of game:overworld, which stays without it, was quarantined\n";
+    let of_box = "changes of 1 chunk, without which those stay, and 0 chunks quarantined; nothing in the box is damaged any more\n";
+    for (which, expected) in [(&place[..], one), (&area, of_box)] {
+        let sample = Sample::new();
+        let options = WorldOptions { deltas: true, ..WorldOptions::default() };
+        let world = World::builder().options(&options).open(sample.path()).expect("the world is sound");
+        let (overworld, ground) = (Dimension::new(0), super::GROUND);
+        let [gap] = world.registry().register_blocks(["game:gap"]).expect("new");
+        let set = |tx: &mut Transaction<'_>| tx.set_block(overworld, ground.min_block(), gap);
+        let commit = world.transaction_at(Durability::Safe, set).expect("the chunk is there").seq.get();
+        world.close().expect("the disk takes it");
+        drop(world);
+        let row = key::delta(ChunkAt::new(overworld, ground), commit);
+        sample.spoil(Space::ChunkDelta, &row, b"no delta");
+        let said = sample.cg("verify", &[]);
+        assert_eq!(said.code, 1);
+        assert!(said.out.contains("; its chunk is there without this change: set the change"), "{said:?}");
+        let out = sample.cg("quarantine set-aside", &[which, &["--yes"]].concat()).good();
+        assert_eq!(out, expected);
+        assert_eq!(sample.cg("verify", &[]).code, 0);
+        assert_eq!(sample.cg("get", &place).code, 0);
+    }
 }

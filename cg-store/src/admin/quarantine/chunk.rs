@@ -35,6 +35,8 @@ struct Owned {
 pub struct QuarantinedChunks {
     /// The number of chunks that were damaged, and are absent now.
     pub chunks: u64,
+    /// The number of other chunks that are there without damaged deltas: a change is lost, and its chunk is not.
+    pub without_deltas: u64,
     /// Whether the box has no damaged rows left, and none that an unreadable gap hides. Then every listing of chunks
     /// finds only sound ones. `false` if clearing the damage would lose chunks outside the box.
     pub is_clear: bool,
@@ -51,19 +53,20 @@ struct DamagedChunks {
 
 impl Admin<'_> {
     /// Quarantines the damaged ones of some chunks, in one commit or, if that would be too large, in several. Returns
-    /// the number of chunks.
-    fn quarantine_damaged(&self, places: &[ChunkAt]) -> Result<u64, Error> {
+    /// the number of chunks that are absent now, and of others that lost deltas.
+    fn quarantine_damaged(&self, places: &[ChunkAt]) -> Result<[u64; 2], Error> {
         match self.quarantine_batch(places) {
             Err(Error::TooLarge { .. }) if places.len() > 1 => {
                 let (one, other) = places.split_at(places.len() / 2);
-                Ok(self.quarantine_damaged(one)? + self.quarantine_damaged(other)?)
+                let [one, other] = [self.quarantine_damaged(one)?, self.quarantine_damaged(other)?];
+                Ok([one[0] + other[0], one[1] + other[1]])
             }
             done => done,
         }
     }
 
-    fn quarantine_batch(&self, places: &[ChunkAt]) -> Result<u64, Error> {
-        let mut done = BTreeSet::new();
+    fn quarantine_batch(&self, places: &[ChunkAt]) -> Result<[u64; 2], Error> {
+        let mut without_deltas = BTreeSet::new();
         loop {
             // The order matters: changes that are accepted while the queue is written are detected as newer than what
             // is read.
@@ -76,13 +79,13 @@ impl Admin<'_> {
                 let committing = self.commit.commit_alone()?;
                 if self.damaged_chunk(*at)?.as_ref() == Some(row) {
                     self.quarantine_delta(committing, *at, &damaged)?;
-                    done.insert(*at);
+                    without_deltas.insert(*at);
                 }
                 continue;
             }
             let chunks: BTreeSet<_> = found.chunks.iter().map(|(at, _)| *at).collect();
             if chunks.is_empty() {
-                return Ok(done.len() as u64);
+                return Ok([0, without_deltas.len() as u64]);
             }
             let mut owned = self.entities_of(&chunks)?;
             let mut batch = detach(&owned);
@@ -132,8 +135,7 @@ impl Admin<'_> {
                     }
                 }
             })?;
-            done.extend(chunks);
-            return Ok(done.len() as u64);
+            return Ok([chunks.len() as u64, without_deltas.difference(&chunks).count() as u64]);
         }
     }
 
@@ -274,7 +276,9 @@ impl Admin<'_> {
             let inside =
                 ChunkBox::new(cube.min_chunk(), cube.max_chunk()).iter().filter(|pos| bounds.contains(*pos));
             let places: Vec<_> = inside.map(|pos| ChunkAt { dimension, pos }).collect();
-            done.chunks += self.quarantine_damaged(&places)?;
+            let [chunks, without_deltas] = self.quarantine_damaged(&places)?;
+            done.chunks += chunks;
+            done.without_deltas += without_deltas;
         }
         done.is_clear = self.maintain.maintenance.work(|work| {
             work.damage_log.forget_gaps();

@@ -123,12 +123,12 @@ impl Verifier<'_> {
 /// The remedy for a damaged row.
 const fn remedy(space: Space) -> &'static str {
     match space {
-        Space::ChunkL0
-        | Space::ChunkDelta
-        | Space::Entity
-        | Space::Object
-        | Space::Record
-        | Space::RecordPlace => "restore it from a checkpoint or set it aside with `cg quarantine`",
+        Space::ChunkL0 | Space::Entity | Space::Object | Space::Record | Space::RecordPlace => {
+            "restore it from a checkpoint or set it aside with `cg quarantine`"
+        }
+        Space::ChunkDelta => {
+            "its chunk is there without this change: set the change aside with `cg quarantine`, or restore it from a checkpoint"
+        }
         Space::ClusterL1 | Space::ClusterL2 => {
             "restore it from a checkpoint or set its chunks aside with `cg quarantine`"
         }

@@ -242,7 +242,9 @@ fn a_damaged_delta_is_damage_and_can_be_set_aside_alone() {
     });
     assert!(matches!(error, Err(Error::Corrupt(_))), "damage is not overwritten blindly");
     assert!(world.content_hash(cg_store::view::Area::World).is_err());
-    assert!(!findings(&world).is_empty());
+    let found = findings(&world);
+    let remedy = "; its chunk is there without this change: set the change aside with `cg quarantine`, or restore it from a checkpoint";
+    assert!(found.iter().any(|what| what.ends_with(remedy)), "{found:?}");
     assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
     let chunk = world.load(a).expect("loads").expect("the chunk is still there");
     let blocks = [1, 2, 3].map(|x| chunk.block(LocalPos::new(x, 3, 5)));
@@ -334,7 +336,10 @@ fn a_chunk_whose_damaged_delta_was_set_aside_is_folded() {
     let world = World::builder().options(&deltas()).open(disk.path()).expect("opens");
     let report = world.tick(GameTick::new(2 * MINUTE), &[], Duration::from_secs(60)).expect("ticks");
     assert_eq!((report.deltas_folded, report.damaged.len()), (0, 1));
-    assert!(world.quarantine().chunk(a).expect("sets the delta aside"));
+    let around = cg_format::ChunkBox::around(a.pos, 1).expect("it is inside");
+    let done = world.quarantine().chunks_in(a.dimension, around).expect("sets the delta aside");
+    let expected = cg_store::quarantine::QuarantinedChunks { chunks: 0, without_deltas: 1, is_clear: true };
+    assert_eq!(done, expected);
     let chunk = world.load(a).expect("loads");
     assert_eq!((tick(&world, 4 * MINUTE), stored(&world, a)), (1, 0));
     world.cache().clear();

@@ -110,7 +110,7 @@ fn set_aside_one_by_one_the_last_one_clears_the_block() {
     for (at, left) in damaged.iter().zip((0..damaged.len()).rev()) {
         let done =
             world.quarantine().chunks_in(at.dimension, ChunkBox::new(at.pos, at.pos)).expect("quarantines");
-        assert_eq!(done, QuarantinedChunks { chunks: 1, is_clear: left == 0 }, "{at}");
+        assert_eq!(done, QuarantinedChunks { chunks: 1, without_deltas: 0, is_clear: left == 0 }, "{at}");
     }
     assert_eq!(walked(&world), sound);
     assert_sound(&world);
@@ -130,7 +130,10 @@ fn warm_clusters_in_a_damaged_block_are_cleared() {
     let bounds = lost(&world);
     // Nobody can tell which chunks a cluster had, so each of its places is quarantined.
     let done = world.quarantine().chunks_in(ids.overworld, bounds).expect("quarantines");
-    assert_eq!(done, QuarantinedChunks { chunks: 64 * hidden.len() as u64, is_clear: true });
+    assert_eq!(
+        done,
+        QuarantinedChunks { chunks: 64 * hidden.len() as u64, without_deltas: 0, is_clear: true }
+    );
     let sound = all.iter().copied().filter(|at| !hidden.contains(&cluster(at)[..])).collect();
     assert_eq!(walked(&world), sound);
     assert_sound(&world);
@@ -215,7 +218,7 @@ fn one_call_clears_a_damaged_cluster() {
         fs::write(&file, bytes).expect("writes");
         let world = open(&disk, options());
         let done = world.quarantine().chunks_in(ids.overworld, lost(&world)).expect("quarantines");
-        assert_eq!(done, QuarantinedChunks { chunks, is_clear: true });
+        assert_eq!(done, QuarantinedChunks { chunks, without_deltas: 0, is_clear: true });
         let kept = all.len() - if chunks == 4 { 4 } else { 64 };
         assert_eq!(walked(&world).len(), kept);
         assert_sound(&world);
