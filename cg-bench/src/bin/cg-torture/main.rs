@@ -225,7 +225,7 @@ fn torture(args: &Torture) -> Result<(), Failure> {
             }
             Torment::Calls => {
                 let size = calls::Size {
-                    cases: args.rounds.or(args.ci.then_some(60)),
+                    cases: args.rounds.or(args.ci.then_some(75)),
                     deed: args.deed,
                     call: args.call,
                     again: args.again,
