@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cg_format::{Dimension, EntityId};
 use cg_store::prelude::Property;
@@ -14,6 +15,8 @@ use crate::place::ColumnAt;
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     lists: Vec<Writes>,
+    /// When the first and the last list came.
+    times: Option<(Instant, Instant)>,
     memory_bytes: usize,
     /// The newest column of each place.
     columns: HashMap<(Dimension, i64, i64), Arc<SavedColumn>>,
@@ -49,6 +52,8 @@ impl<T> Newest<T> {
 
 impl Batch {
     pub(super) fn push(&mut self, writes: Writes) {
+        let now = Instant::now();
+        self.times = Some((self.times.map_or(now, |(first, _)| first), now));
         self.memory_bytes += writes.memory_bytes();
         let list = self.lists.len();
         for (place, write) in writes.all.iter().enumerate() {
@@ -93,6 +98,13 @@ impl Batch {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.lists.is_empty()
+    }
+
+    /// When it ends if nothing else comes; `None` if it is empty.
+    ///
+    /// The lists of one save follow each other closely, and stay together where the time of the group ends within them.
+    pub(super) fn end(&self, time: Duration) -> Option<Instant> {
+        self.times.map(|(first, last)| (first + time).max(last + time / 10).min(first + 2 * time))
     }
 
     pub(super) const fn memory_bytes(&self) -> usize {
@@ -146,5 +158,24 @@ impl SavedColumn {
     pub(super) fn entity(&self, id: EntityId) -> Option<&ColumnEntity> {
         let place = self.column.entities.binary_search_by_key(&id, |entity| entity.id).ok()?;
         self.column.entities.get(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_ends_after_its_time_or_with_what_follows_closely() {
+        let time = Duration::from_secs(10);
+        assert_eq!(Batch::default().end(time), None);
+        let first = Instant::now();
+        let end = |last: u64| {
+            let times = Some((first, first + Duration::from_secs(last)));
+            let end = Batch { times, ..Batch::default() }.end(time).expect("it has begun");
+            (end - first).as_secs()
+        };
+        // One list; the last one long before the end; just before it; past it; and never later than twice its time.
+        assert_eq!([0, 5, 9, 10, 15, 19, 20].map(end), [10, 10, 10, 11, 16, 20, 20]);
     }
 }

@@ -114,21 +114,16 @@ impl Inner {
                 if Instant::now() < at {
                     continue;
                 }
-            } else if state.open.is_empty() {
+            } else if let Some(end) = state.open.end(self.options.group.min(LONGEST_GROUP)) {
+                // A flush may have ended the group that this thread waited for: a newer one has its own time.
+                let is_full = state.open.len() >= GROUP_LEN || state.open.memory_bytes() >= GROUP_BYTES;
+                if !is_full && Instant::now() < end {
+                    self.wake.wait_until(&mut state, end);
+                    continue;
+                }
+            } else {
                 self.wake.wait(&mut state);
                 continue;
-            } else {
-                let end = Instant::now() + self.options.group.min(LONGEST_GROUP);
-                while !state.is_closed
-                    && state.open.len() < GROUP_LEN
-                    && state.open.memory_bytes() < GROUP_BYTES
-                    && Instant::now() < end
-                {
-                    self.wake.wait_until(&mut state, end);
-                }
-                if state.is_closed {
-                    return;
-                }
             }
             let is_held = state.held.is_some();
             drop(state);

@@ -20,7 +20,8 @@ use crate::error::Error;
 pub struct HostOptions {
     /// The game whose names the host uses: `java`, `bedrock` or a word of the host. A world is of one game. `None`: any.
     pub game: Option<String>,
-    /// How long submitted columns are collected for one commit. Default 50 ms.
+    /// How long submitted columns are collected for one commit, from the first of them on. Default 50 ms. Columns that follow
+    /// each other within a tenth of this time stay in one commit for as long again.
     pub group: Duration,
     /// Memory for what was submitted and is not committed. Default 256 MiB. While the world takes no commits, what does not fit
     /// is refused; otherwise it waits.

@@ -8,6 +8,7 @@ use cg_store::prelude::Property;
 use cg_store::settings::WorldSettings;
 
 use crate::maker::{AIR, STONE, at, known, made, over, uniform};
+use crate::scene::grouped;
 
 #[test]
 fn a_submitted_column_is_seen_at_once_and_committed_within_the_group() {
@@ -39,6 +40,30 @@ fn what_is_submitted_together_is_one_commit() {
     assert_eq!((made.host.world().last_commit().get(), made.host.metrics().pending), (before, 21));
     made.host.flush().expect("written");
     assert_eq!((made.host.world().last_commit().get(), made.host.metrics().pending), (before + 1, 0));
+}
+
+#[test]
+fn a_group_after_a_flush_has_its_own_time() {
+    const GROUP: Duration = Duration::from_secs(2);
+    let made = grouped(GROUP);
+    made.submit(&uniform(made.at, &[STONE]));
+    made.host.flush().expect("written");
+    // The time of the group that the flush ended runs out within the next one.
+    std::thread::sleep(GROUP * 3 / 4);
+    let begun = Instant::now();
+    made.submit(&uniform(made.at, &[AIR]));
+    loop {
+        let pending = made.host.metrics().pending;
+        if begun.elapsed() >= GROUP {
+            break;
+        }
+        assert_eq!(pending, 1, "the group ended {:?} after its begin", begun.elapsed());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    while made.host.metrics().pending > 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the group ends by itself");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]

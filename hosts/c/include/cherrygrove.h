@@ -358,7 +358,8 @@ int cg_column_peek(cg_handle world, cg_handle binding, const cg_column_at *at, c
 int cg_column_save(cg_handle world, cg_handle binding, const cg_column *column, uint32_t flags, uint64_t *commit,
                    cg_error *error);
 /* Accepts a column: it is copied, seen by every load from now on, and committed with its group: what is submitted within
- * group_ms, at most 4,096 columns and transactions or 64 MiB. A commit, a flush and a read of chunks, objects, records,
+ * group_ms of the first of it, at most 4,096 columns and transactions or 64 MiB. Columns that follow each other within a
+ * tenth of group_ms stay in one group for as long again, so that it does not end within a save. A commit, a flush and a read of chunks, objects, records,
  * lists or the whole world end the group before. CG_UNCHANGED if the column is what was saved, submitted or loaded last.
  *
  * While the disk takes nothing the group is held in memory, and the world is resumed by itself every five seconds; what

@@ -74,10 +74,12 @@ type Config struct {
 	// MinFree is the room in bytes that stays free on the disk; 0 stands for a
 	// twentieth of it, at most 1 GiB.
 	MinFree uint64
-	// Group is how long stores are collected for one commit; 0 stands for 2 s.
-	// SaveSettings, which ends each save, ends the commit too. A save that
-	// takes longer, or has more than 4,096 changed columns or 64 MiB, is several
-	// commits, and an entity that walked between two of them is gone if the
+	// Group is how long stores are collected for one commit, from the first of
+	// them on; 0 stands for 2 s. Stores that follow each other within a tenth of
+	// it are collected for as long again, so that the commit of what unloaded
+	// before a save does not end within the save. SaveSettings, which ends each
+	// save, ends the commit too. A save that takes longer, or has more than 4,096
+	// changed columns or 64 MiB, is several commits, and an entity that walked between two of them is gone if the
 	// process is killed there. A kill also takes what unloaded within this time.
 	Group time.Duration
 	// Spawn is the spawn of a world that has none yet; the zero value stands
