@@ -97,16 +97,20 @@ impl Inner {
 
     /// Commits groups until the host is closed.
     pub(super) fn commit_groups(&self) {
-        let mut resume_at: Option<Instant> = None;
+        // The time of the next try after a failure, and how many groups were committed before it.
+        let mut resume_at: Option<(Instant, u64)> = None;
         loop {
             let mut state = self.state.lock();
             if state.is_closed {
                 return;
             }
+            let groups = state.metrics.groups;
+            // What failed may be committed since, by a flush of the host.
+            resume_at = resume_at.filter(|(_, before)| *before == groups);
             if state.held.is_some() && resume_at.is_none() {
-                resume_at = Some(Instant::now() + RESUME_AFTER);
+                resume_at = Some((Instant::now() + RESUME_AFTER, groups));
             }
-            if let Some(at) = resume_at.filter(|_| state.taken.is_some()) {
+            if let Some((at, _)) = resume_at.filter(|_| state.taken.is_some()) {
                 self.wake.wait_until(&mut state, at);
                 if state.is_closed {
                     return;
@@ -131,7 +135,7 @@ impl Inner {
             // An error is reported when the columns begin to be held. After a panic they wait, as after an error.
             let commit = || resumed.and_then(|()| self.commit_group());
             let is_committed = matches!(catch_unwind(AssertUnwindSafe(commit)), Ok(Ok(())));
-            resume_at = (!is_committed).then(|| Instant::now() + RESUME_AFTER);
+            resume_at = (!is_committed).then(|| (Instant::now() + RESUME_AFTER, groups));
         }
     }
 }

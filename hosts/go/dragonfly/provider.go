@@ -79,8 +79,10 @@ type Config struct {
 	// it are collected for as long again, so that the commit of what unloaded
 	// before a save does not end within the save. SaveSettings, which ends each
 	// save, ends the commit too. A save that takes longer, or has more than 4,096
-	// changed columns or 64 MiB, is several commits, and an entity that walked between two of them is gone if the
-	// process is killed there. A kill also takes what unloaded within this time.
+	// changed columns or 64 MiB, is several commits, and an entity that walked
+	// between two of them is gone if the process is killed there. A kill also
+	// takes what unloaded within this time, or within twice of it where columns
+	// unload all the time.
 	Group time.Duration
 	// Spawn is the spawn of a world that has none yet; the zero value stands
 	// for 0, 32767, 0, as dragonfly's own provider has it.
