@@ -9,7 +9,7 @@ use cg_format::frame::{Codec, Draft};
 use cg_format::key::Family;
 use cg_store::engine::{
     Batch, CommitSeq, Engine, EngineError, Guard, Level, MemEngine, Place, Readable, Reopen, RowVisitor,
-    Scan, Stamp,
+    Scan, Stamp, Value,
 };
 
 /// So many commits are made before the power goes; below zero it is gone.
@@ -45,6 +45,8 @@ pub(crate) struct Surviving {
     fuse: Fuse,
     /// A row at which every scan fails, as at a damaged block.
     unreadable: Arc<Mutex<Option<RowAt>>>,
+    /// A row that no read of its key finds, as in a damaged block.
+    lost: Arc<Mutex<Option<RowAt>>>,
 }
 
 impl Surviving {
@@ -57,12 +59,22 @@ impl Surviving {
     }
 
     pub(crate) fn around(engine: Box<dyn Engine>, fuse: &Fuse) -> Self {
-        Self { engine: Arc::from(engine), fuse: fuse.clone(), unreadable: Arc::default() }
+        Self {
+            engine: Arc::from(engine),
+            fuse: fuse.clone(),
+            unreadable: Arc::default(),
+            lost: Arc::default(),
+        }
     }
 
     /// Makes a row unreadable to scans.
     pub(crate) fn spoil(&self, family: Family, key: impl AsRef<[u8]>) {
         *self.unreadable.lock().expect("no panic") = Some((family, key.as_ref().to_vec()));
+    }
+
+    /// Makes a row unreadable by its key.
+    pub(crate) fn lose(&self, family: Family, key: impl AsRef<[u8]>) {
+        *self.lost.lock().expect("no panic") = Some((family, key.as_ref().to_vec()));
     }
 
     /// Writes a row that says nothing, behind the back of whoever uses the engine.
@@ -78,7 +90,16 @@ impl Surviving {
 }
 
 impl Readable for Surviving {
-    cg_store::engine::delegate! { engine => get get_many get_slices }
+    cg_store::engine::delegate! { engine => get_many get_slices }
+
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Value<'_>>, EngineError> {
+        let lost = self.lost.lock().expect("no panic").clone();
+        if lost.is_some_and(|(family, lost)| family == space.family() && lost == key) {
+            let message = "a damaged block by request".into();
+            return Err(EngineError::Corrupt { place: Place::Family(space.family()), message });
+        }
+        self.engine.get(space, key)
+    }
 
     fn scan_rows(&self, scan: Scan<'_>, visit: &mut RowVisitor<'_>) -> Result<(), EngineError> {
         let unreadable =

@@ -122,11 +122,13 @@ impl ArenaList {
         })
     }
 
-    /// Deletes the rows of arenas, and stores the next lease: theirs are never issued again.
+    /// Deletes the rows of arenas, and stores the next lease: theirs are never issued again. Calls `applied` as
+    /// [`put_arena`] does.
     pub(super) fn remove(
         &self,
         rows: &RowEngine,
         numbers: impl IntoIterator<Item = u32>,
+        applied: impl FnOnce(),
     ) -> Result<(), Error> {
         let mut batch = Batch::new();
         for number in numbers {
@@ -134,8 +136,9 @@ impl ArenaList {
         }
         let next = self.next_lease.load(Ordering::Acquire);
         NEXT_LEASE.put(&mut batch, &next);
-        rows.commit(batch, rows.level())?;
-        Ok(())
+        let (_, synced) = rows.apply(batch, rows.level())?;
+        applied();
+        Ok(synced?)
     }
 }
 

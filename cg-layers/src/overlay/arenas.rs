@@ -246,7 +246,9 @@ impl<S: Base> Arenas<S> {
     /// arena stays until what a former holder submitted to it is refused.
     ///
     /// # Errors
-    /// The errors of the engine. Nothing is removed then.
+    /// The errors of the engine. Nothing is removed then, but after
+    /// [`EngineError::SyncFailed`](cg_store::engine::EngineError::SyncFailed): they are removed, and may be there again after a
+    /// power cut.
     pub fn remove_free_since(&self, before: GameTick) -> Result<u32, Error> {
         let mut arenas = self.pool.arenas.all.lock();
         let is_old = |arena: &Arc<Arena>| {
@@ -260,7 +262,7 @@ impl<S: Base> Arenas<S> {
 
     /// Deletes at most `max_rows` rows of expired leases. Returns how many; fewer than `max_rows` if none are left.
     ///
-    /// Costs a seek for each lease that has rows, and one delete for each row. Call it when there is time, as in a
+    /// Costs a seek for each lease that has rows, one delete for each row, and one commit for each 4,096. Call it when there is time, as in a
     /// tick; no call waits for it. Rows that the engine cannot read stay, and are counted in
     /// [`OverlayStats::damage_met`].
     ///
@@ -347,8 +349,9 @@ impl<S: Base> Overlay<S> {
 impl<S: Base> Pool<S> {
     /// Removes free arenas, in one commit.
     pub(super) fn remove(&self, all: &mut BTreeMap<u32, Arc<Arena>>, numbers: &[u32]) -> Result<u32, Error> {
-        self.arenas.remove(&self.store.rows, numbers.iter().copied())?;
-        all.retain(|number, _| !numbers.contains(number));
+        self.arenas.remove(&self.store.rows, numbers.iter().copied(), || {
+            all.retain(|number, _| !numbers.contains(number));
+        })?;
         Ok(numbers.len() as u32)
     }
 

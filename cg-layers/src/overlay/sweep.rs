@@ -34,7 +34,16 @@ impl<S: Base> Pool<S> {
     /// Deletes at most `max_rows` rows of expired leases. Returns the number deleted; fewer than `max_rows` if none
     /// are left.
     pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
-        let (rows, _) = self.sweep_from(Place::default(), &Step { max_rows, max_leases: usize::MAX })?;
+        /// The rows of one commit.
+        const AT_ONCE: usize = 4096;
+        let (mut rows, mut place) = (0, Place::default());
+        while rows < max_rows {
+            let step = Step { max_rows: AT_ONCE.min(max_rows - rows), max_leases: usize::MAX };
+            let (swept, next) = self.sweep_from(place, &step)?;
+            rows += swept;
+            let Some(next) = next else { break };
+            place = next;
+        }
         Ok(rows)
     }
 

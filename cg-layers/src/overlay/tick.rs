@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use cg_format::overlay::ArenaRow;
-use cg_store::Error;
 use cg_store::layer::Base;
+use cg_store::{Error, ErrorKind};
 use cg_tiering::GameTick;
 
 use super::arena::Arena;
@@ -185,8 +185,11 @@ impl<S: Base> Pool<S> {
         if due == Due::Reclaim && !arena.submitted.is_empty() {
             return Ok(Done::InUse);
         }
-        if self.store.rows.is_merge_open(row.lease)? {
-            return Ok(Done::KeptForMerge);
+        match self.store.rows.is_merge_open(row.lease) {
+            Ok(false) => {}
+            Err(error) if error.kind() != ErrorKind::Damaged => return Err(error),
+            // One whose note cannot be read may be merged in part. It stops no other arena.
+            Ok(true) | Err(_) => return Ok(Done::KeptForMerge),
         }
         let lease = self.arenas.give_lease_among(&arenas, arena);
         self.free(arena, &mut row, lease, tick.now)?;

@@ -4,9 +4,9 @@
 use cg_format::frame::{Codec, Draft, FrameView};
 use cg_format::wire::Reader;
 use cg_format::{Section, Space};
-use cg_store::Error;
 use cg_store::engine::{Batch, Level, Stamp};
 use cg_store::error::Damage;
+use cg_store::{Error, ErrorKind};
 
 use super::engine::RowEngine;
 
@@ -32,10 +32,13 @@ impl RowEngine {
         Ok(self.engine().get(Space::WorldMeta, merge_key(lease).as_bytes())?.is_some())
     }
 
-    /// Adds to a batch that the merge of a lease is over. One key read, and a deletion if it has a note.
+    /// Adds to a batch that the merge of a lease is over. One key read, and a deletion if it has a note, or may have one
+    /// that cannot be read.
     pub(crate) fn end_merge(&self, lease: u64, batch: &mut Batch) -> Result<(), Error> {
-        if self.is_merge_open(lease)? {
-            batch.delete(Space::WorldMeta, merge_key(lease));
+        match self.is_merge_open(lease) {
+            Ok(false) => {}
+            Err(error) if error.kind() != ErrorKind::Damaged => return Err(error),
+            Ok(true) | Err(_) => batch.delete(Space::WorldMeta, merge_key(lease)),
         }
         Ok(())
     }

@@ -3,8 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use cg_layers::{ArenaInfo, OverlayError};
+use cg_format::key::Family;
+use cg_layers::{ArenaInfo, ArenaPolicy, OverlayError};
 use cg_store::engine::{EngineError, Fault, Reopened};
 use cg_store::{StoreLimits, WorldOptions};
 
@@ -118,6 +120,33 @@ fn arenas_whose_puts_were_not_synced_are_as_their_rows_say() {
     grace.release(at(0)).expect("releases");
     let taken = syncing.fail(|arenas, _ada| arenas.lease("kurt", at(5)).map(drop));
     assert_eq!(taken, [of("ada", 1, true), of("kurt", 5, false)]);
+    let syncing = Syncing::new();
+    for holder in ["grace", "alan"].map(|holder| syncing.arenas.lease(holder, at(0)).expect("leases")) {
+        holder.release(at(0)).expect("releases");
+    }
+    let removed = syncing.fail(|arenas, _ada| arenas.remove_free_since(at(5)).map(drop));
+    assert_eq!(removed, [of("ada", 1, true)]);
+}
+
+/// Whether a merge of an arena has begun cannot be read: it stays, and stops no other arena. A reset or a release ends it.
+#[test]
+fn a_note_of_a_merge_that_cannot_be_read_stops_no_other_arena() {
+    let (base, _) = template();
+    let engine = Surviving::new(&Fuse::new());
+    let arenas = Arenas::over(engine.clone(), base, &options()).expect("a base");
+    let [ada, grace, alan] =
+        ["ada", "grace", "alan"].map(|holder| arenas.lease(holder, GameTick::new(0)).expect("leases"));
+    let second_lease = 2;
+    engine.lose(Family::WorldMeta, format!("merge/{second_lease:016x}"));
+    let policy = ArenaPolicy { end_after_ticks: Some(10), ..ArenaPolicy::default() };
+    for ended in [2, 0] {
+        let report = arenas.tick(GameTick::new(10), &policy, Duration::MAX).expect("the others are sound");
+        assert_eq!((report.ended, report.kept_for_merge), (ended, 1));
+    }
+    assert!([ada, alan].into_iter().all(|arena| arena.reset().is_err()), "their leases are over");
+    grace.reset().expect("gives up what cannot be known");
+    let report = arenas.tick(GameTick::new(10), &policy, Duration::MAX).expect("all are sound");
+    assert_eq!((report.ended, report.kept_for_merge), (1, 0));
 }
 
 /// A handle of an arena whose release was not synced is refused: it may be leased to another one.
