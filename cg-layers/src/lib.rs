@@ -23,7 +23,8 @@ pub use merge::{
     Difference, EntityDifference, MergeLock, MergeTarget, Merged, OverlayChoice, OverlayDiff, OverlayMerge,
 };
 pub use overlay::{
-    ArenaInfo, ArenaPolicy, ArenaReport, Arenas, Overlay, OverlayMerged, OverlayRebased, OverlayTransaction,
+    ArenaInfo, ArenaPolicy, ArenaReport, Arenas, CHUNK_RESET, Overlay, OverlayMerged, OverlayRebased,
+    OverlayTransaction, ResetChunks,
 };
 pub use segment::{
     AcceptedSegments, InMemory, MergedInPart, SegmentError, SegmentHome, SegmentOptions, SegmentPos,

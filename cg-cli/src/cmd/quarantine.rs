@@ -106,8 +106,17 @@ struct Row {
     bytes: usize,
 }
 
-/// At most this many chunks are looked at, which takes about a minute.
-const MAX_BOX_CHUNKS: u128 = 1 << 24;
+/// Refuses a box of more chunks than are looked at in about a minute.
+pub(crate) fn refuse_large(bounds: &ChunkBox) -> Result<(), Failure> {
+    const MAX_CHUNKS: u128 = 1 << 24;
+    if bounds.count() <= MAX_CHUNKS {
+        return Ok(());
+    }
+    let (count, max) = (bounds.count(), grouped(MAX_CHUNKS as u64));
+    Err(Failure::usage(format!(
+        "the box has room for {count} chunks, and each would be looked at; name one of {max} at most"
+    )))
+}
 
 /// Chunks or row to be quarantined.
 enum Damaged {
@@ -187,12 +196,7 @@ fn quarantine_chunk(args: &Add, out: &Output) -> Result<Outcome, Failure> {
     let world = args.world.open_for_writing(out)?;
     let (done, is_there, which) = match damaged {
         Damaged::Box(bounds) => {
-            if bounds.count() > MAX_BOX_CHUNKS {
-                let (count, max) = (bounds.count(), grouped(MAX_BOX_CHUNKS as u64));
-                return Err(Failure::usage(format!(
-                    "the box has room for {count} chunks, and each would be looked at; name one of {max} at most"
-                )));
-            }
+            refuse_large(&bounds)?;
             let dimension = args.dimension.find(&world.catalog())?;
             let done = world.quarantine().chunks_in(dimension, bounds)?;
             world.close()?;

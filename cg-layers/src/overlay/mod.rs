@@ -18,6 +18,7 @@ mod arena_policy;
 mod arenas;
 mod as_base;
 mod background;
+mod damage;
 mod diff;
 #[cfg(feature = "rocks")]
 mod disk;
@@ -40,6 +41,7 @@ mod writing;
 
 pub use arena_policy::{ArenaPolicy, ArenaReport};
 pub use arenas::{ArenaInfo, Arenas};
+pub use damage::{CHUNK_RESET, ResetChunks};
 #[cfg(feature = "rocks")]
 pub(crate) use disk::is_pool;
 pub use handle::Overlay;

@@ -1,6 +1,7 @@
 //! Verifies a pool of arenas: every row, and what must hold between the rows of an arena.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
@@ -8,17 +9,18 @@ use cg_format::entity::Owner;
 use cg_format::frame::FrameView;
 use cg_format::key::{self, Family};
 use cg_format::overlay::{OverlayRow, OverlayValue};
-use cg_format::{ChunkAt, EntityId, Lookup, RecordId, Space};
+use cg_format::{ChunkAt, ChunkBox, EntityId, Lookup, RecordId, Space};
 use cg_store::Error;
 use cg_store::engine::{ALL_KEYS, Met, Readable, row_in_words, scan_skipping_damage};
 use cg_store::layer::Base;
 use cg_store::layer::kind::{Chunks, Entities, Objects, Properties, Records};
+use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 
 use super::arena::check_next_lease;
 use super::arenas::Arenas;
 use super::pool::Pool;
-use crate::store::{LeaseView, OverlayKind, Row};
+use crate::store::{LeaseView, OverlayKind, Row, value_of};
 
 /// What can be done about a damaged row of an arena.
 const REMEDY: &str = "reset or release the arena";
@@ -64,7 +66,7 @@ impl<S: Base> Arenas<S> {
             verifier.find(Space::WorldMeta, &[], in_words(&error));
         }
         for family in Family::ALL {
-            verifier.family(family, |lease| any_damaged || leases.contains_key(&lease))?;
+            verifier.family(family, &leases, any_damaged)?;
         }
         if depth == VerifyDepth::Full {
             for (lease, arena) in leases {
@@ -76,19 +78,64 @@ impl<S: Base> Arenas<S> {
 }
 
 impl<S: Base> Verifier<'_, S> {
+    /// Reports a problem of the pool.
     fn find(&mut self, space: Space, key: &[u8], what: impl Into<String>) {
-        let finding = Finding {
-            family: space.family(),
-            space: Some(space),
-            key: key.into(),
-            what: what.into(),
-            lost: None,
-        };
+        let (family, key, what) = (space.family(), key.into(), what.into());
+        let finding = Finding { arena: None, family, space: Some(space), key, what, lost: None };
         self.report.findings.push(finding);
+    }
+
+    /// Reports a problem of an arena.
+    fn find_in(&mut self, arena: u32, space: Space, key: &[u8], what: impl Display) {
+        self.find_with(arena, space, key, format!("{what}; {REMEDY}"));
+    }
+
+    fn find_with(&mut self, arena: u32, space: Space, key: &[u8], what: impl Display) {
+        self.find(space, key, format!("arena {arena}: {what}"));
+        if let Some(finding) = self.report.findings.last_mut() {
+            finding.arena = Some(arena);
+        }
+    }
+
+    /// Reports a damaged row of an arena, and of a chunk what giving it up would show.
+    fn damaged(&mut self, arena: u32, space: Space, key: &[u8], problem: impl Display) {
+        let is_of_chunk = matches!(space, Space::ChunkL0 | Space::ChunkDelta);
+        let Some(at) = is_of_chunk.then(|| Chunks::key_of(key).ok()).flatten() else {
+            return self.find_in(arena, space, key, problem);
+        };
+        let found = self.pool.store.base.find_chunk(at);
+        let remedy = match (&found, space) {
+            (Err(_), _) => format!("the base's chunk cannot be read either; mend the base, or {REMEDY}"),
+            (_, Space::ChunkDelta) => "`Overlay::reset_damaged` deletes it, and the chunk stays".into(),
+            (Ok(found), _) if value_of(found).is_some() => {
+                format!("the base has the chunk, and `Overlay::reset_damaged` shows it; or {REMEDY}")
+            }
+            _ => format!("the base has no chunk there, and `Overlay::reset_damaged` shows none; or {REMEDY}"),
+        };
+        self.find_with(arena, space, key, format!("{problem}; {remedy}"));
+        if let Some(finding) = self.report.findings.last_mut().filter(|_| found.is_ok()) {
+            let bounds = ChunkBox::new(at.pos, at.pos);
+            finding.lost = Some(LostChunks { dimension: at.dimension, bounds });
+        }
     }
 
     fn count(&mut self, what: &'static str) {
         *self.report.checked.entry(what).or_default() += 1;
+    }
+
+    /// Reports a damaged row, of an arena if its lease is one's.
+    fn find_row(
+        &mut self,
+        arena: Option<u32>,
+        is_leased: bool,
+        space: Space,
+        key: &[u8],
+        what: impl Display,
+    ) {
+        match arena {
+            Some(arena) => self.damaged(arena, space, key, what),
+            None => self.find(space, key, format!("{what}; {}", remedy(is_leased))),
+        }
     }
 
     /// The leases of the arenas, and whether there may be arenas whose leases are unknown.
@@ -118,15 +165,21 @@ impl<S: Base> Verifier<'_, S> {
         (leases, any_damaged)
     }
 
-    /// Checks the key and the frame of every row of a family. `is_live` says whether a lease is an arena's.
-    fn family(&mut self, family: Family, is_live: impl Fn(u64) -> bool) -> Result<(), Error> {
+    /// Checks the key and the frame of every row of a family. `any_damaged`: there may be arenas whose leases are unknown.
+    fn family(
+        &mut self,
+        family: Family,
+        leases: &BTreeMap<u64, u32>,
+        any_damaged: bool,
+    ) -> Result<(), Error> {
         let view = self.view;
         scan_skipping_damage(view, family, ALL_KEYS, |met| {
             let (row_key, row) = match met {
                 Met::Row(row_key, row) => (row_key, row),
                 Met::Gap { error, .. } => {
                     let (key, what) = (Vec::new(), format!("rows cannot be read: {error}; {REMEDY}"));
-                    self.report.findings.push(Finding { family, space: None, key, what, lost: None });
+                    let finding = Finding { arena: None, family, space: None, key, what, lost: None };
+                    self.report.findings.push(finding);
                     return ControlFlow::<()>::Continue(());
                 }
             };
@@ -137,6 +190,7 @@ impl<S: Base> Verifier<'_, S> {
             let Some((space, is_leased)) = space_of(family, row_key) else {
                 let what = "a key that this release does not know; the row is left alone".into();
                 self.report.findings.push(Finding {
+                    arena: None,
                     family,
                     space: None,
                     key: row_key.into(),
@@ -145,7 +199,9 @@ impl<S: Base> Verifier<'_, S> {
                 });
                 return ControlFlow::Continue(());
             };
-            if is_leased && key::lease_of(row_key).is_some_and(|lease| !is_live(lease)) {
+            let lease = key::lease_of(row_key).filter(|_| is_leased);
+            let arena = lease.and_then(|lease| leases.get(&lease).copied());
+            if lease.is_some() && arena.is_none() && !any_damaged {
                 self.count("rows of expired leases");
                 return ControlFlow::Continue(());
             }
@@ -157,14 +213,14 @@ impl<S: Base> Verifier<'_, S> {
                 && header.lineage != self.pool.store.rows.word_of(header.version)
             {
                 let what = "it is of another history of the pool: its file was brought from a copy that went on by itself";
-                self.find(space, row_key, format!("{what}; {}", remedy(is_leased)));
+                self.find_row(arena, is_leased, space, row_key, what);
             }
             if let Err(problem) = opened
                 && !(space == Space::WorldMeta && is_reported_by_name(row_key))
             {
                 let words = row_in_words(space, row_key).filter(|_| !is_leased);
                 let words = words.map(|words| format!("{words}: ")).unwrap_or_default();
-                self.find(space, row_key, format!("{words}{problem}; {}", remedy(is_leased)));
+                self.find_row(arena, is_leased, space, row_key, format!("{words}{problem}"));
             }
             ControlFlow::Continue(())
         })?;
@@ -215,8 +271,7 @@ impl<S: Base> Verifier<'_, S> {
             match K::decode(&rows, &key, row_key, row) {
                 Ok(row) => visit(key, row_key, &row),
                 Err(error) => {
-                    let what = format!("arena {arena}: {}; {REMEDY}", in_words(&error));
-                    self.find(K::SPACE, row_key, what);
+                    self.damaged(arena, K::SPACE, row_key, in_words(&error));
                 }
             }
             ControlFlow::Continue(())
@@ -253,11 +308,7 @@ impl<S: Base> Verifier<'_, S> {
             }
         }
         for (id, what) in wrong {
-            self.find(
-                Space::Entity,
-                &key::overlay_entity(lease, id),
-                format!("arena {arena}: {what}; {REMEDY}"),
-            );
+            self.find_in(arena, Space::Entity, &key::overlay_entity(lease, id), what);
         }
     }
 
@@ -272,14 +323,9 @@ impl<S: Base> Verifier<'_, S> {
                 return ControlFlow::Continue(());
             };
             if !seen.insert(id) {
-                self.find(
-                    Space::Record,
-                    row_key,
-                    format!("arena {arena}: record {id} is stored twice; {REMEDY}"),
-                );
+                self.find_in(arena, Space::Record, row_key, format!("record {id} is stored twice"));
             } else if places.get(&id) != Some(&true) {
-                let what = format!("arena {arena}: no place names record {id}; {REMEDY}");
-                self.find(Space::Record, row_key, what);
+                self.find_in(arena, Space::Record, row_key, format!("no place names record {id}"));
             }
             ControlFlow::Continue(())
         })?;

@@ -47,7 +47,7 @@ impl<S: Base> Store<S> {
     }
 
     /// Decodes a chunk's row.
-    pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
+    pub(crate) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
         let key = &key::overlay_chunk(lease, at);
         let damaged =
             |problem| Damage::of_row(Space::ChunkL0, key, ConflictKey::Chunk(at).to_string(), problem);

@@ -1,24 +1,25 @@
 //! `cg verify`: every row through frame, key and decoder, every reference to its other end.
 
-use std::cmp::Reverse;
+mod lost;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cg_anvil::import::{Unfinished, unfinished};
 use cg_anvil::mapping::kept::{self, KeptCount};
-use cg_format::ChunkPos;
 use cg_layers::{Arenas, SegmentPos, SegmentedWorld};
-use cg_registry::{Catalog, ListKind};
-use cg_snapshot::file::read_info;
-use cg_snapshot::{Region, SnapshotInfo};
+use cg_registry::Catalog;
+use cg_snapshot::SnapshotInfo;
 use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
 use cg_store::{Error, World};
 use clap::ValueHint;
 use serde::Serialize;
 
-use super::{name_of, unfinished_text};
+use self::lost::{Lost, snapshots};
+use super::unfinished_text;
 use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 use crate::place::{DirectoryParser, Place};
@@ -105,76 +106,6 @@ impl Unread {
     }
 }
 
-/// Chunks that cannot be read.
-#[derive(Debug, Serialize)]
-struct Lost {
-    dimension: String,
-    min: [i64; 3],
-    max: [i64; 3],
-    command: String,
-    /// Snapshots of the world that have these chunks, or some, the newest first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    copies: Vec<EarlierCopy>,
-}
-
-/// An older state of damaged chunks.
-#[derive(Debug, Serialize)]
-struct EarlierCopy {
-    snapshot: String,
-    created_ms: u64,
-    command: String,
-}
-
-/// The snapshots that the world keeps and whose heads are readable, the newest first.
-fn snapshots(world: &World) -> Result<Vec<(String, SnapshotInfo)>, Failure> {
-    let mut found = Vec::new();
-    for kept in world.snapshots().list()?.into_iter().flatten() {
-        // What is wrong with a snapshot is a problem of its own.
-        let info = world.snapshots().open(&kept.name)?.and_then(|reader| read_info(reader).ok());
-        found.extend(info.map(|info| (kept.name, info)));
-    }
-    found.sort_by_key(|(_, info)| Reverse(info.created_ms));
-    Ok(found)
-}
-
-impl Lost {
-    fn new(
-        chunks: &LostChunks,
-        world: &Place,
-        catalog: &Catalog,
-        snapshots: &[(String, SnapshotInfo)],
-    ) -> Self {
-        let LostChunks { dimension, bounds } = chunks;
-        let bad = Region::new(*dimension, bounds.blocks());
-        let dimension = name_of(catalog, ListKind::Dimensions, dimension.get());
-        let (first, last) = (bounds.blocks().min(), bounds.blocks().max());
-        let area = [first.x, first.y, first.z, last.x, last.y, last.z].map(|c| c.to_string()).join(" ");
-        let world = quoted(&world.to_string());
-        let command = format!("cg quarantine add {world} --dimension {dimension} --box {area} --yes");
-        let has_some = |info: &SnapshotInfo| {
-            let here = catalog.dimension(info.dimension.as_str());
-            here.is_some_and(|here| Region::new(here, info.region.area()).meets(&bad))
-        };
-        let copies = snapshots.iter().filter(|(_, info)| has_some(info)).map(|(name, info)| EarlierCopy {
-            snapshot: name.clone(),
-            created_ms: info.created_ms,
-            command: format!("cg snapshot restore {world} {} --box {area}", quoted(name)),
-        });
-        let coordinates = |pos: ChunkPos| [pos.x(), pos.y(), pos.z()];
-        let copies = copies.collect();
-        Self { dimension, min: coordinates(bounds.min()), max: coordinates(bounds.max()), command, copies }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     let depth = if args.quick { VerifyDepth::Quick } else { VerifyDepth::Full };
     let place = args.world.place();
@@ -201,7 +132,9 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         let opened = args.world.when_free(out, || Arenas::open_read_only(pool, world.clone(), &options()));
         let verified = opened.and_then(|arenas| arenas.verify(depth, |_| {}));
         report.ok &= verified.as_ref().is_ok_and(VerifyReport::is_ok);
-        report.add_arenas(pool, verified);
+        report.add_arenas(pool, verified, |arena, lost| {
+            Lost::of_arena(arena, lost, place, pool, &world.catalog())
+        });
     }
     out.print(&report)?;
     Ok(Outcome::good_if(report.ok))
@@ -222,8 +155,17 @@ fn run_segmented(args: &Args, path: &Path, depth: VerifyDepth, out: &Output) -> 
         let SegmentPos { dimension, x, y, z } = segment;
         report.add(format!("segments/{}.{x}.{y}.{z}", dimension.get()), verified, path);
     }
+    let any_lost = |found: &Result<VerifyReport, Error>| {
+        found.iter().flat_map(|found| &found.findings).any(|finding| finding.lost.is_some())
+    };
+    let catalog = match found.arenas.iter().any(|(_, verified)| any_lost(verified)) {
+        true => World::builder().open_read_only(path.join("root"))?.catalog(),
+        false => Arc::default(),
+    };
     for (pool, verified) in found.arenas {
-        report.add_arenas(pool.strip_prefix(path).unwrap_or(&pool), verified);
+        report.add_arenas(pool.strip_prefix(path).unwrap_or(&pool), verified, |arena, lost| {
+            Lost::of_arena(arena, lost, args.world.place(), &pool, &catalog)
+        });
     }
     report.problems.extend(found.findings.into_iter().map(|what| Problem { what, ..Problem::default() }));
     out.print(&report)?;
@@ -249,10 +191,21 @@ impl Report {
         Self { ok, checked: found.checked, problems, ..Self::default() }
     }
 
-    /// Adds what was found in a directory of arenas.
-    fn add_arenas(&mut self, pool: &Path, verified: Result<VerifyReport, Error>) {
+    /// Adds what was found in a directory of arenas. `lost` makes the command for chunks of an arena.
+    fn add_arenas(
+        &mut self,
+        pool: &Path,
+        verified: Result<VerifyReport, Error>,
+        lost: impl Fn(u32, &LostChunks) -> Lost,
+    ) {
         *self.arenas.get_or_insert_default() += 1;
+        let begin = self.problems.len();
+        let found = verified.iter().flat_map(|found| &found.findings);
+        let found: Vec<_> = found.map(|finding| finding.arena.zip(finding.lost)).collect();
         self.add(pool.display().to_string(), verified, pool);
+        for (problem, found) in self.problems.iter_mut().skip(begin).zip(found) {
+            problem.lost = found.map(|(arena, chunks)| lost(arena, &chunks));
+        }
     }
 
     /// Adds what was found in one world of a segmented world, or in a directory of arenas.
@@ -271,8 +224,10 @@ impl Report {
         for (what, count) in &found.checked {
             *self.checked.entry(what).or_default() += count;
         }
-        for Finding { family, key, what, lost, .. } in found.findings {
-            let help = lost.map(|_| format!("; `cg verify {}` names the chunks", dir.join(&name).display()));
+        for Finding { arena, family, key, what, lost, .. } in found.findings {
+            let help = lost
+                .filter(|_| arena.is_none())
+                .map(|_| format!("; `cg verify {}` names the chunks", dir.join(&name).display()));
             let what = what + &help.unwrap_or_default();
             self.problems.push(Problem {
                 world: Some(name.clone()),

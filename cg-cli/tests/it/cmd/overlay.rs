@@ -1,8 +1,10 @@
 //! `cg overlay`
 
-use cg_format::LocalPos;
+use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::record::Record;
+use cg_format::{LocalPos, Space, key};
 use cg_layers::{Arenas, Overlay};
+use cg_store::engine::{Batch, Level};
 use cg_store::prelude::*;
 use cg_tiering::GameTick;
 
@@ -64,6 +66,52 @@ fn what_an_arena_changed_is_listed_and_merged() {
     assert_ne!(sample.cg("hash", &[]).good(), before);
     assert_eq!(sample.cg("verify", &[]).code, 0);
     assert_eq!(overlay(&sample, "diff", &[]).good(), "0 chunks and 0 entities differ\n");
+}
+
+/// Writes rows that say nothing over those of chunks of the first arena, whose lease is the first.
+fn damage(sample: &Sample, chunks: &[ChunkAt]) {
+    let arenas = Arenas::open(sample.beside("arenas"), sample.open(), &WorldOptions::default());
+    let arenas = arenas.expect("opens");
+    let mut batch = Batch::new();
+    for at in chunks {
+        let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
+        batch.put(Space::ChunkL0, key::overlay_chunk(1, *at), nonsense, Stamp::Commit);
+    }
+    arenas.engine().commit(batch, &[], Level::Power).expect("the disk takes it");
+}
+
+#[test]
+fn a_damaged_chunk_of_an_arena_is_taken_from_the_world_by_the_command_that_verify_prints() {
+    let sample = edited();
+    let at = ChunkAt::new(Dimension::new(0), GROUND);
+    let new = ChunkAt::new(Dimension::new(0), ChunkPos::constant(9, 9, 9));
+    damage(&sample, &[at, new]);
+    let arenas = sample.beside("arenas");
+    let verify = |args: &[&str]| sample.cg("verify", &[&["--arenas", text(&arenas)], args].concat());
+    let found = verify(&[]);
+    assert_eq!(found.code, 1);
+    let there =
+        "the base has the chunk, and `Overlay::reset_damaged` shows it; or reset or release the arena\n";
+    let none = "the base has no chunk there, and `Overlay::reset_damaged` shows none; or reset or release the arena\n";
+    assert!(found.out.contains(there) && found.out.contains(none), "{}", found.out);
+    let json = verify(&["--json"]).json();
+    let commands: Vec<_> = (0..2).map(|n| json["problems"][n]["command"].as_str().expect("a text")).collect();
+    let begin = format!("cg overlay reset-damaged {} {} --arena 0 ", text(&sample.path()), text(&arenas));
+    assert!(commands.iter().all(|command| command.starts_with(&begin)), "{commands:?}");
+    assert!(commands[0].ends_with(" --box 0 64 -16 15 79 -1 --yes"), "{commands:?}");
+
+    let refused = overlay(&sample, "reset-damaged", &["--chunk", "0", "4", "-1"]);
+    assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
+    let words = commands[0].split(' ').skip(1).collect::<Vec<_>>();
+    assert_eq!(run(&words).good(), "1 damaged chunk of arena 0 reset to the world's\n");
+    let none_left = overlay(&sample, "reset-damaged", &["--chunk", "0", "4", "-1", "--yes"]);
+    assert_eq!(none_left.good(), "0 damaged chunks of arena 0 reset to the world's\n");
+    let rest = overlay(&sample, "reset-damaged", &["--chunk", "9", "9", "9", "--yes", "--json"]);
+    let expected = r#"{"arena":0,"chunks":1,"detached_entities":0,"ancestors":0,"left":0}"#;
+    assert_eq!(rest.good(), format!("{expected}\n"));
+    assert_eq!(verify(&[]).code, 0);
+    let listed = overlay(&sample, "diff", &[]).good();
+    assert!(listed.ends_with("1 chunk and 1 entity, 1 property, 1 object, 1 record differ\n"), "{listed}");
 }
 
 #[test]

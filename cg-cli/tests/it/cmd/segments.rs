@@ -243,6 +243,16 @@ fn arenas_are_verified_with_their_base() {
     assert!(said.out.starts_with(&named), "{}", said.out);
     assert!(said.out.contains("arena 0: chunk 100, 0, 0 of dimension 0 is damaged"), "{}", said.out);
     assert!(said.out.contains("verified 2 directories of arenas\n"), "{}", said.out);
+    let command = said.out.lines().find_map(|line| line.strip_prefix("  cg ")).expect("it is printed");
+    let expected = format!(
+        "overlay reset-damaged {} {} --arena 0 --dimension game:overworld --box 1600 0 0 1615 15 15 --yes",
+        text(&path),
+        text(&elsewhere)
+    );
+    assert_eq!(command, expected);
+    let done = run(&command.split(' ').collect::<Vec<_>>()).good();
+    assert_eq!(done, "1 damaged chunk of arena 0 reset to the world's\n");
+    run(&["verify", text(&path), "--arenas", text(&elsewhere)]).good();
 
     // The arenas of a world that is not segmented, and what is none.
     let alone = dir.path().join("alone");

@@ -54,6 +54,7 @@ macro_rules! kept_of {
 mod arena_ticks;
 mod arenas;
 mod cells;
+mod damage;
 mod drafts;
 mod failed;
 mod history;

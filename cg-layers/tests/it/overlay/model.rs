@@ -1,12 +1,21 @@
 //! Random operations on overlays and on a naive model of them, with reopening.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use cg_format::entity::Reason;
+use cg_format::frame::{Codec, Draft, FrameView, Stamp};
+use cg_format::overlay::ArenaRow;
+use cg_format::{ChunkBox, Space, key};
+use cg_layers::CHUNK_RESET;
+use cg_store::engine::{Batch, Level};
+use cg_store::verify::VerifyDepth;
 use proptest::prelude::*;
 
 use super::*;
 
 const PLACES: i64 = 6;
+/// The place of a cow that is detached.
+const NOWHERE: i64 = -1;
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -19,6 +28,8 @@ enum Step {
     Merge,
     Sweep,
     Reopen,
+    /// Rows of chunks are damaged, or those of their ancestors, and given up.
+    Damage(Vec<i64>, bool),
     /// In the base, under the overlay.
     Below(i64, Option<u16>),
 }
@@ -36,6 +47,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Merge),
         1 => Just(Step::Sweep),
         1 => Just(Step::Reopen),
+        2 => (prop::collection::vec(place.clone(), 1..4), prop::bool::weighted(0.3))
+            .prop_map(|(places, of_ancestors)| Step::Damage(places, of_ancestors)),
         1 => (place, cell).prop_map(|(x, cell)| Step::Below(x, cell)),
     ];
     prop::collection::vec(step, 1..40)
@@ -55,6 +68,18 @@ impl Model {
         } else {
             self.chunks.remove(&x);
             self.cows.retain(|_, at| *at != x);
+        }
+    }
+
+    /// Shows what is below; what is here of no chunk there is detached.
+    fn show(&mut self, x: i64, below: &Self) {
+        if let Some(cell) = below.chunks.get(&x) {
+            self.chunks.insert(x, *cell);
+        } else {
+            self.chunks.remove(&x);
+            for at in self.cows.values_mut().filter(|at| **at == x) {
+                *at = NOWHERE;
+            }
         }
     }
 
@@ -170,6 +195,20 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
                 below = shown.clone();
                 is_written = false;
             }
+            Step::Damage(places, of_ancestors) => {
+                let space = if of_ancestors { Space::ChunkDelta } else { Space::ChunkL0 };
+                let damaged = damage(&overlay, space, places.iter().map(|x| (*x, at(*x))));
+                let area = ChunkBox::new(at(0).pos, at(PLACES - 1).pos);
+                let done = overlay.reset_damaged(ids.overworld, area).expect("resets");
+                let count = damaged.len() as u64;
+                if of_ancestors {
+                    assert_eq!((done.chunks, done.ancestors), (0, count));
+                } else {
+                    assert_eq!((done.chunks, done.ancestors), (count, 0));
+                    damaged.into_iter().for_each(|x| shown.show(x, &below));
+                }
+                assert_eq!(overlay.arenas().verify(VerifyDepth::Full, |_| {}).expect("reads").findings, []);
+            }
             Step::Sweep => {
                 overlay.arenas().sweep(3).expect("sweeps");
             }
@@ -195,6 +234,31 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
     }
 }
 
+/// Writes rows that say nothing over those of an overlay, where it has some. Returns the places.
+fn damage(
+    overlay: &Overlay<World>,
+    space: Space,
+    places: impl Iterator<Item = (i64, ChunkAt)>,
+) -> BTreeSet<i64> {
+    let arenas = overlay.arenas();
+    let engine = arenas.engine();
+    let row_key = format!("arena/{:08x}", overlay.arena());
+    let row = engine.get(Space::WorldMeta, row_key.as_bytes()).expect("reads").expect("is there");
+    let frame = FrameView::open(Space::WorldMeta, row_key.as_bytes(), &row).expect("is sound");
+    let lease = ArenaRow::decode(frame.payload()).expect("is sound").lease;
+    let mut found = BTreeSet::new();
+    let mut batch = Batch::new();
+    for (x, at) in places {
+        let row_key = key::overlay_chunk(lease, at);
+        if engine.get(space, &row_key).expect("reads").is_some() && found.insert(x) {
+            let nonsense = Draft::plain(Codec::None, 0, |out| out.push(0xee));
+            batch.put(space, row_key, nonsense, Stamp::Commit);
+        }
+    }
+    engine.commit(batch, &[], Level::Process).expect("commits");
+    found
+}
+
 #[track_caller]
 fn compare(overlay: &Overlay<World>, base: &World, ids: &Ids, shown: &Model, below: &Model) {
     let at = |x| ids.at(x, 0, 0);
@@ -207,7 +271,11 @@ fn compare(overlay: &Overlay<World>, base: &World, ids: &Ids, shown: &Model, bel
     }
     for id in 1..4 {
         let owner = |cow: Option<Entity>| cow.map(|cow| cow.owner);
-        let expected = |model: &Model| model.cows.get(&id).map(|x| Owner::Chunk(at(*x)));
+        let of_place = |x: &i64| match *x {
+            NOWHERE => Owner::Detached(Reason::new(CHUNK_RESET).expect("is short")),
+            x => Owner::Chunk(at(x)),
+        };
+        let expected = |model: &Model| model.cows.get(&id).map(of_place);
         assert_eq!(
             owner(overlay.entity(uuid(id)).expect("reads")),
             expected(shown),

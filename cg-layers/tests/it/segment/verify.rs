@@ -6,6 +6,7 @@ use cg_format::frame::{Codec, Draft, Stamp};
 use cg_format::{Space, key};
 use cg_layers::{Arenas, OverlayError, SegmentedReport};
 use cg_store::engine::{Batch, Level, RocksEngine};
+use cg_store::quarantine::LostChunks;
 use cg_store::verify::VerifyDepth;
 use cg_tiering::GameTick;
 
@@ -61,7 +62,12 @@ fn arenas_beside_the_root_and_those_named_are_verified_with_it() {
     let found = report.arenas.get(&elsewhere).expect("was asked for").as_ref().expect("opens");
     let [finding] = &found.findings[..] else { panic!("{found:?}") };
     assert!(finding.what.starts_with(&format!("arena 0: {at} is damaged")), "{finding:?}");
-    assert!(finding.what.ends_with("; reset or release the arena"), "{finding:?}");
+    let shown =
+        "; the base has the chunk, and `Overlay::reset_damaged` shows it; or reset or release the arena";
+    assert!(finding.what.ends_with(shown), "{finding:?}");
+    let bounds = ChunkBox::new(at.pos, at.pos);
+    let lost = LostChunks { dimension: at.dimension, bounds };
+    assert_eq!((finding.arena, finding.lost), (Some(0), Some(lost)));
 
     // The chunk below a delta is gone with its segment.
     std::fs::remove_dir_all(dir(&disk).join("segments").join("0.2.0.0")).expect("is there");

@@ -48,6 +48,8 @@ pub struct VerifyReport {
 /// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// The number of the arena whose row it is; `None` in a world, and for rows that all arenas share.
+    pub arena: Option<u32>,
     /// The family of the row.
     pub family: Family,
     /// The kind of row, if its key shows it.
@@ -56,8 +58,8 @@ pub struct Finding {
     pub key: Vec<u8>,
     /// The problem and, if the row is damaged, its remedy, as a sentence.
     pub what: String,
-    /// The chunks that it affects, for [`Quarantine::chunks_in`](crate::quarantine::Quarantine::chunks_in); `None` if it is not
-    /// about chunks.
+    /// The chunks that it affects, for [`Quarantine::chunks_in`](crate::quarantine::Quarantine::chunks_in), or for
+    /// `Overlay::reset_damaged` of an arena; `None` if it is not about chunks, or that would do nothing.
     pub lost: Option<LostChunks>,
 }
 
@@ -94,13 +96,14 @@ impl Verifier<'_> {
     /// As [`find`](Self::find), where no key shows the kind of row.
     fn find_in(&mut self, family: Family, key: &[u8], what: impl Into<String>) {
         let (key, what) = (key.into(), what.into());
-        self.report.findings.push(Finding { family, space: None, key, what, lost: None });
+        self.report.findings.push(Finding { arena: None, family, space: None, key, what, lost: None });
     }
 
     /// As [`find`](Self::find), for a problem that affects chunks.
     fn find_lost(&mut self, space: Space, key: &[u8], what: impl Into<String>, lost: Option<LostChunks>) {
         let (family, key) = (space.family(), key.into());
-        self.report.findings.push(Finding { family, space: Some(space), key, what: what.into(), lost });
+        let what = what.into();
+        self.report.findings.push(Finding { arena: None, family, space: Some(space), key, what, lost });
     }
 
     /// Reports a damaged row with its remedy.

@@ -1,4 +1,6 @@
-//! `cg overlay`: arenas over a world: what they changed, and merging one into the world.
+//! `cg overlay`: arenas over a world: what they changed, merging one into the world, and giving up what is damaged.
+
+mod reset_damaged;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,6 +24,7 @@ pub(crate) enum Command {
     Diff(Diff),
     #[command(alias = "promote")]
     Merge(Merge),
+    ResetDamaged(reset_damaged::Args),
     #[command(alias = "set-aside")]
     Salvage(Salvage),
 }
@@ -125,6 +128,7 @@ pub(crate) fn run(command: &Command, out: &Output) -> Result<Outcome, Failure> {
     match command {
         Command::Diff(args) => diff(args, out),
         Command::Merge(args) => merge(args, out),
+        Command::ResetDamaged(args) => reset_damaged::run(args, out),
         Command::Salvage(args) => {
             args.yes.confirm(LOST)?;
             let found =
