@@ -40,6 +40,7 @@ mod borders;
 #[cfg(feature = "rocks")]
 mod checkpoint;
 mod checks;
+mod column_walk;
 mod compaction;
 #[cfg(feature = "rocks")]
 mod content_hash;

@@ -120,6 +120,12 @@ impl<H: SegmentHome> Segments<'_, H> {
         )
     }
 
+    /// The stored segments, and those that are created by what waits for them.
+    pub(super) fn list_with_waiting(self) -> BTreeSet<SegmentPos> {
+        let (waiting, _) = self.parts().submissions.waiting();
+        self.list().into_iter().chain(waiting.into_keys()).collect()
+    }
+
     /// Shows a view of each segment that an area meets, or why there is none, until `show` returns a value. `apply` gives a
     /// segment what was submitted to it.
     fn walk<B>(
@@ -129,10 +135,9 @@ impl<H: SegmentHome> Segments<'_, H> {
         mut show: impl FnMut(Result<&ReadView<'_>, Error>) -> Result<Option<B>, Error>,
     ) -> Result<Option<B>, Error> {
         let side_chunks = self.parts().root.side_chunks();
-        // Segments that are created by what waits for them are not listed yet.
-        let (waiting, _) = self.parts().submissions.waiting();
-        let all: BTreeSet<_> = self.list().into_iter().chain(waiting.into_keys()).collect();
-        for segment in all.into_iter().filter(|segment| meets(*segment, area, side_chunks)) {
+        for segment in
+            self.list_with_waiting().into_iter().filter(|segment| meets(*segment, area, side_chunks))
+        {
             let shown = apply(segment)
                 .and_then(|()| self.with_applied(segment, |world| world.read_view(|view| show(Ok(view)))));
             let found = match shown {

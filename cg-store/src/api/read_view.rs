@@ -385,6 +385,11 @@ impl ReadView<'_> {
         self.changes().versions(dimension, cube)
     }
 
+    /// What it reads from.
+    pub(crate) const fn inner(&self) -> &WorldView<'_> {
+        &self.inner
+    }
+
     /// Its rows.
     pub(crate) fn rows(&self) -> &dyn Readable {
         &self.inner.view

@@ -6,6 +6,7 @@
 
 mod base;
 pub mod batch;
+pub mod columns;
 mod content_sum;
 pub mod values;
 

@@ -3,19 +3,17 @@
 //! Damage may hide which columns there are. It is shown at a place of its square where no column is known, so that each place is
 //! shown once, in one order, and a walk that goes on behind any place shows what one walk would have shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use cg_format::chunk::Chunk;
-use cg_format::{ChunkAt, ChunkBox, ChunkPos, ClusterTier, Dimension, Lookup};
+use cg_format::{ChunkAt, ChunkBox, Dimension};
 
 use crate::read::cache::Column;
-use crate::read::chunk::{Area, Cubes, WorldView, check_height, walk_live};
+use crate::read::chunk::{Area, Cubes, WorldView};
+use crate::read::square::{
+    Live, Place, column_of, column_with, is_left, last_of, placed, sides_of, square_of,
+};
 use crate::storage::error::Error;
-
-/// The x and z of a column, in chunks.
-type Place = [i64; 2];
 
 /// The chunks of this many neighbours along x are read together, each with the 16 columns along z of its square.
 const READ_TOGETHER: i64 = 4;
@@ -30,14 +28,14 @@ impl WorldView<'_> {
         mut visit: impl FnMut(Place, Result<Column, Error>) -> ControlFlow<B>,
     ) -> Result<Option<B>, Error> {
         let (mut squares, mut damaged) = self.squares(dimension, area)?;
-        let last = [area.max().x(), area.max().z()].map(|at| at >> SQUARE_SHIFT);
+        let last = last_of(area);
         if !damaged.is_empty() {
             // What it hides may be anywhere in the area.
             squares.insert(last);
         }
         self.read_deltas()?;
         for square in squares {
-            if behind.is_some_and(|behind| square < behind.map(|at| at >> SQUARE_SHIFT)) {
+            if behind.is_some_and(|behind| square < square_of(behind)) {
                 continue;
             }
             let damaged = if square == last { std::mem::take(&mut damaged) } else { Vec::new() };
@@ -50,7 +48,11 @@ impl WorldView<'_> {
     }
 
     /// The squares of 16 columns on each side that may have chunks of an area, and damage that hides others.
-    fn squares(&self, dimension: Dimension, area: &ChunkBox) -> Result<(BTreeSet<Place>, Vec<Error>), Error> {
+    pub(crate) fn squares(
+        &self,
+        dimension: Dimension,
+        area: &ChunkBox,
+    ) -> Result<(BTreeSet<Place>, Vec<Error>), Error> {
         let (mut squares, mut damaged) = (BTreeSet::new(), Vec::new());
         let mut cubes = Cubes::of(Area::Box(dimension, *area));
         let counters = &self.world.shared.counters;
@@ -70,23 +72,12 @@ impl WorldView<'_> {
         mut damaged: Vec<Error>,
         visit: &mut impl FnMut(Place, Result<Column, Error>) -> ControlFlow<B>,
     ) -> Result<ControlFlow<B>, Error> {
-        let (min, max) = (area.min(), area.max());
-        let part = |at: i64, min: i64, max: i64| {
-            let first = at << SQUARE_SHIFT;
-            [first.max(min), (first + SQUARE_LAST).min(max)]
-        };
-        let [x, z] = [part(square[0], min.x(), max.x()), part(square[1], min.z(), max.z())];
-        let inside = ChunkBox::new(ChunkPos::new(x[0], min.y(), z[0])?, ChunkPos::new(x[1], max.y(), z[1])?);
-        let mut places = Vec::new();
-        walk_live(&self.view, &self.world.shared.counters, Area::Box(dimension, inside), |live| {
-            match live {
-                Ok(live) => places.push(live.place().0),
-                Err(error) => damaged.push(error),
-            }
-            ControlFlow::<()>::Continue(())
-        })?;
-        let is_left = |at: Place| behind.is_none_or(|behind| is_behind(at, behind));
-        let mut damaged = placed(damaged, [x, z], &places);
+        let sides = sides_of(area, square);
+        let Live { mut places, damaged: hidden } =
+            self.live_in(dimension, sides, [area.min().y(), area.max().y()])?;
+        damaged.extend(hidden);
+        let is_left = |at: Place| is_left(at, behind);
+        let mut damaged = placed(damaged, sides, || places.iter().map(column_of).collect());
         damaged.retain(|at, _| is_left(*at));
         places.retain(|at| is_left(column_of(at)));
         places.sort_unstable_by_key(|at| (column_of(at), at.pos.y()));
@@ -116,48 +107,4 @@ impl WorldView<'_> {
         }
         Ok(ControlFlow::Continue(()))
     }
-}
-
-const SQUARE_SHIFT: u32 = ClusterTier::L2.shift_chunks();
-const SQUARE_LAST: i64 = (1 << SQUARE_SHIFT) - 1;
-
-fn column_of(at: &ChunkAt) -> Place {
-    [at.pos.x(), at.pos.z()]
-}
-
-/// Places for the damage of a square, each without a column, from the last one down; where there is none, the last one. What
-/// more there is than places is in the log.
-fn placed(damaged: Vec<Error>, [x, z]: [[i64; 2]; 2], live: &[ChunkAt]) -> BTreeMap<Place, Error> {
-    let mut all = BTreeMap::new();
-    if damaged.is_empty() {
-        return all;
-    }
-    let live: BTreeSet<_> = live.iter().map(column_of).collect();
-    let every = (x[0]..=x[1]).rev().flat_map(|x| (z[0]..=z[1]).rev().map(move |z| [x, z]));
-    let mut free = every.filter(|at| !live.contains(at));
-    for error in damaged {
-        match free.next() {
-            Some(at) => drop(all.insert(at, error)),
-            None if all.is_empty() => drop(all.insert([x[1], z[1]], error)),
-            None => tracing::warn!(%error, "a walk by columns has no place to show damage at"),
-        }
-    }
-    all
-}
-
-/// Whether a column comes after another: by their squares, and inside a square by x, then z.
-fn is_behind(at: Place, other: Place) -> bool {
-    let order = |place: Place| (place.map(|at| at >> SQUARE_SHIFT), place);
-    order(at) > order(other)
-}
-
-/// The column of some places that are not empty, ascending by height.
-fn column_with(places: &[ChunkAt], chunks: Vec<Result<Lookup<Arc<Chunk>>, Error>>) -> Result<Column, Error> {
-    let heights = (places[0].pos.y(), places[places.len() - 1].pos.y());
-    check_height(heights.0, heights.1)?;
-    let mut all = vec![None; (heights.1 - heights.0 + 1) as usize];
-    for (at, chunk) in places.iter().zip(chunks) {
-        all[(at.pos.y() - heights.0) as usize] = chunk?.here();
-    }
-    Ok(Column::new(heights.0, all))
 }

@@ -7,5 +7,6 @@ pub(crate) mod columns;
 pub(crate) mod delta;
 pub(crate) mod iterate;
 pub(crate) mod reader;
+pub(crate) mod square;
 pub(crate) mod state;
 pub(crate) mod values;
