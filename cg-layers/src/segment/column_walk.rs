@@ -151,7 +151,9 @@ impl<H: SegmentHome> Pillar<'_, H> {
                 .and_then(|()| self.read(part, |view| squares(view, self.dimension, &part.area)));
             match unless_closed(listed)? {
                 Ok(Some((found, damaged))) => {
-                    found.into_iter().for_each(|square| all.entry(square).or_default().push(part));
+                    for square in found {
+                        all.entry(square).or_default().push(part);
+                    }
                     hidden.extend(damaged);
                 }
                 Ok(None) => {}
@@ -170,7 +172,9 @@ impl<H: SegmentHome> Pillar<'_, H> {
                 continue;
             }
             if square == last {
-                hidden.drain(..).for_each(|error| columns.add_damage(error));
+                for error in hidden.drain(..) {
+                    columns.add_damage(error);
+                }
             }
             for part in parts {
                 let ys = [part.area.min().y(), part.area.max().y()];
