@@ -105,7 +105,7 @@ impl<H: SegmentHome> Segments<'_, H> {
     }
 }
 
-/// What a segment has of an area.
+/// A segment and its part of an area.
 struct Part {
     segment: SegmentPos,
     area: ChunkBox,
@@ -227,7 +227,7 @@ fn unless_closed<T>(read: Result<T, Error>) -> Result<Result<T, Error>, Error> {
     }
 }
 
-/// What an area has of a segment that it meets.
+/// The part of an area in a segment that it meets.
 fn clipped(segment: SegmentPos, area: &ChunkBox, side_chunks: u32) -> ChunkBox {
     let side = i64::from(side_chunks);
     let (from, to) = (area.min(), area.max());

@@ -385,7 +385,7 @@ impl ReadView<'_> {
         self.changes().versions(dimension, cube)
     }
 
-    /// What it reads from.
+    /// The view of its world.
     pub(crate) const fn inner(&self) -> &WorldView<'_> {
         &self.inner
     }

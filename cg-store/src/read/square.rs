@@ -27,7 +27,7 @@ pub struct ColumnSquare {
     behind: Option<Place>,
     /// The columns that have a chunk.
     live: BTreeSet<Place>,
-    /// What is read of those that are left, from the lowest chunk up.
+    /// Chunks of those that are left, from the lowest up.
     parts: BTreeMap<Place, (Vec<ChunkAt>, Vec<Read>)>,
     damaged: Vec<Error>,
 }
@@ -177,7 +177,7 @@ pub(crate) fn placed(
     all
 }
 
-/// Whether a walk that goes on behind a column, if any, shows another: by their squares, and inside a square by x, then z.
+/// Whether a walk that goes on after one column, if any, shows another: by their squares, and inside a square by x, then z.
 pub(crate) fn is_left(at: Place, behind: Option<Place>) -> bool {
     let order = |place: Place| (square_of(place), place);
     behind.is_none_or(|behind| order(at) > order(behind))

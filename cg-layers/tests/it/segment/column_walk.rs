@@ -31,7 +31,7 @@ fn walk<H: SegmentHome>(
     found
 }
 
-/// What a walk shows at each place, in words.
+/// Words for each place of a walk.
 fn shown(walked: Walked) -> Vec<([i64; 2], String)> {
     let kind = |column: Result<Vec<(i64, Chunk)>, Error>| match column {
         Ok(chunks) => format!("{:?}", chunks.iter().map(|(y, _)| *y).collect::<Vec<_>>()),
