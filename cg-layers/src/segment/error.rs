@@ -1,5 +1,6 @@
 //! The errors of segmented worlds.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use cg_format::EntityId;
@@ -10,6 +11,7 @@ use cg_store::error::{ConflictKey, Location};
 use uuid::Uuid;
 
 use super::pos::SegmentPos;
+use super::rows::MAX_PROPERTY_NAME_BYTES;
 
 /// Why a call of a segmented world fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -136,6 +138,17 @@ pub enum SegmentError {
         /// The property.
         property: String,
     },
+    /// A transaction puts a property into a segment, and its name has more than 65,525 bytes. Nothing was written. The root
+    /// names the place of each property of a segment by a name that is ten bytes longer. The root itself takes properties
+    /// whose names have up to 65,535 bytes, [as each world does](Name::MAX_LEN_BYTES).
+    #[error(
+        "the name of property `{}` has {} bytes, and a property in a segment has a name of at most {MAX_PROPERTY_NAME_BYTES}; shorten it, or put the property into the root",
+        Beginning(name), name.len()
+    )]
+    LongPropertyName {
+        /// The whole name.
+        name: String,
+    },
     /// The directory holds no segmented world.
     #[error("{} is no segmented world: {why}", path.display())]
     NotSegmented {
@@ -249,6 +262,7 @@ impl SegmentError {
             | Self::Elsewhere { .. }
             | Self::NoOwner { .. }
             | Self::EnginesProperty { .. }
+            | Self::LongPropertyName { .. }
             | Self::WrongRoot { .. } => ErrorKind::Invalid,
             Self::NoEntity { .. } | Self::Missing { .. } | Self::NotSegmented { .. } => ErrorKind::NotFound,
             Self::Lost { .. }
@@ -261,6 +275,24 @@ impl SegmentError {
             Self::InTransit { .. } => ErrorKind::Unavailable,
             Self::NotAccepted { kind, .. } => *kind,
             Self::UnfinishedMerge => ErrorKind::Unsupported,
+        }
+    }
+}
+
+/// A name as errors show it: if it is long, its beginning and how much more there is.
+struct Beginning<'a>(&'a str);
+
+impl Beginning<'_> {
+    const MAX_BYTES: usize = 64;
+}
+
+impl fmt::Display for Beginning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = Self::MAX_BYTES.min(self.0.len());
+        let end = (0..=longest).rev().find(|at| self.0.is_char_boundary(*at)).unwrap_or(0);
+        match self.0.split_at(end) {
+            (all, "") => f.write_str(all),
+            (kept, left_out) => write!(f, "{kept}… ({} bytes more)", left_out.len()),
         }
     }
 }
@@ -302,6 +334,7 @@ mod tests {
             (SegmentError::InTransit { id, from: segment, to: at(1) }, K::Unavailable),
             (SegmentError::UnfinishedMerge, K::Unsupported),
             (SegmentError::EnginesProperty { property: ":root".into() }, K::Invalid),
+            (SegmentError::LongPropertyName { name: "game:a".into() }, K::Invalid),
             (SegmentError::NotSegmented { path: "world".into(), why: "empty" }, K::NotFound),
             (SegmentError::NotASegment { segment, why: "another" }, K::Damaged),
             (SegmentError::WrongRoot { segment, expected, found }, K::Invalid),

@@ -72,7 +72,7 @@ impl<H: SegmentHome> Borders<H> {
     ///
     /// # Errors
     /// [`SegmentError::EntityElsewhere`] and [`SegmentError::Elsewhere`] if another segment, or the root, contains one of
-    /// them, [`Error::Conflict`] if another is about to, [`SegmentError::InTransit`].
+    /// them, [`Error::Conflict`] if another is about to, [`SegmentError::InTransit`], [`SegmentError::LongPropertyName`].
     pub(super) fn put(&self, segment: SegmentPos, keys: &[ConflictKey]) -> Result<Put<'_>, Error> {
         let border = self.shared();
         let putting = self.putting.begin(segment, keys)?;

@@ -19,8 +19,8 @@ use super::history::ToSet;
 use super::place::Place;
 use super::pos::SegmentPos;
 use super::rows::{
-    PLACE_PREFIXES, SEGMENT_PREFIX, SegmentState, check_side, crossed_property, place_property, placed_key,
-    side_property, state_property, whole,
+    PLACE_PREFIXES, SEGMENT_PREFIX, SegmentState, check_side, crossed_property, may_have_place,
+    place_property, placed_key, side_property, state_property, whole,
 };
 
 /// The root: a world with the names and the properties of all segments, and what the root stores of them.
@@ -189,6 +189,9 @@ impl Root {
 
     /// The place of a key.
     pub(super) fn place_of(&self, key: &ConflictKey) -> Result<Option<Place>, Error> {
+        if !may_have_place(key) {
+            return Ok(None);
+        }
         let place = self.world.property(&place_property(key)?)?;
         let read = |bytes: Vec<u8>| whole(format_args!("place of {key}"), &bytes, Place::read);
         place.map(read).transpose()

@@ -15,7 +15,7 @@ use cg_store::{Durability, Error, World};
 use super::held::Held;
 use super::home::SegmentHome;
 use super::pos::SegmentPos;
-use super::rows::{departure_property, place_property};
+use super::rows::{departure_property, may_have_place, place_property};
 use super::world::SegmentedWorld;
 use crate::merge::OverlayMerge;
 
@@ -45,7 +45,7 @@ impl<H: SegmentHome> SegmentedWorld<H> {
             parts.open.inside(|| part.merge.check(self))?;
             closed = Some(parts.borders.close());
             let left = self.compare_root_part(part)?;
-            for key in part.merge.put_keys() {
+            for key in part.merge.put_keys().filter(may_have_place) {
                 // The place in the segment that has deleted it: the root has the value from now on.
                 let place = place_property(&key)?;
                 if tx.property(&place)?.is_some() {

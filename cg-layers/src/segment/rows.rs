@@ -77,6 +77,8 @@ pub(super) const ENTITY_PREFIX: &str = ":entity/";
 const RECORD_PREFIX: &str = ":record/";
 /// The prefix of those that store the segments of properties.
 pub(super) const PROPERTY_PREFIX: &str = ":property/";
+/// The longest name of a property in a segment: the name of its place, which is in the root, is as long as a name may be.
+pub(super) const MAX_PROPERTY_NAME_BYTES: usize = Name::MAX_LEN_BYTES - PROPERTY_PREFIX.len();
 /// The prefix of those that store the segments of objects.
 const OBJECT_PREFIX: &str = ":object/";
 /// The prefixes of all properties that are places.
@@ -130,11 +132,22 @@ pub(super) fn entity_property(id: EntityId) -> Result<Property, Error> {
     named(&format!("{ENTITY_PREFIX}{id}"))
 }
 
+/// Whether a key is no property with too long a name for a place. Only the root has such a property.
+pub(super) fn may_have_place(key: &ConflictKey) -> bool {
+    !matches!(key, ConflictKey::Property(name) if name.len() > MAX_PROPERTY_NAME_BYTES)
+}
+
 /// The property of the root with the segment of a key. A chunk has none: its segment follows from its position.
+///
+/// # Errors
+/// [`SegmentError::LongPropertyName`] for a key that [may have no place](may_have_place).
 pub(super) fn place_property(key: &ConflictKey) -> Result<Property, Error> {
     match key {
         ConflictKey::Entity(id) => entity_property(*id),
         ConflictKey::Record(id) => named(&format!("{RECORD_PREFIX}{id}")),
+        ConflictKey::Property(name) if !may_have_place(key) => {
+            Err(SegmentError::LongPropertyName { name: name.clone() }.into())
+        }
         ConflictKey::Property(name) => named(&format!("{PROPERTY_PREFIX}{name}")),
         ConflictKey::Object(key) => named(&object_places(key.as_bytes())),
         key => named(&format!(":place/{key}")),

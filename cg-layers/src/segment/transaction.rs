@@ -35,8 +35,8 @@ impl<H: SegmentHome> SegmentedWorld<H> {
     ///
     /// # Errors
     /// As [`World::transaction`](cg_store::World::transaction); [`SegmentError::TwoSegments`](crate::SegmentError::TwoSegments),
-    /// [`SegmentError::EntityElsewhere`](crate::SegmentError::EntityElsewhere) and [`SegmentError::Elsewhere`](crate::SegmentError::Elsewhere); [`SegmentError::EnginesProperty`](crate::SegmentError::EnginesProperty); the errors of
-    /// opening the segment.
+    /// [`SegmentError::EntityElsewhere`](crate::SegmentError::EntityElsewhere) and [`SegmentError::Elsewhere`](crate::SegmentError::Elsewhere); [`SegmentError::EnginesProperty`](crate::SegmentError::EnginesProperty);
+    /// [`SegmentError::LongPropertyName`](crate::SegmentError::LongPropertyName); the errors of opening the segment.
     pub fn transaction<T, X: From<Error>>(
         &self,
         at: ChunkAt,

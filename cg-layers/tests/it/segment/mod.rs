@@ -7,6 +7,7 @@ mod compaction;
 mod content_hash;
 mod copies;
 mod history;
+mod long_names;
 mod meanwhile;
 mod memory;
 mod merge;
