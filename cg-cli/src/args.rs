@@ -1,6 +1,7 @@
 //! Arguments that commands share.
 
 use std::error::Error;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,12 @@ impl WorldArg {
             out.note(&format!("{} as of commit {}", self.place, grouped(world.last_commit().get())));
         }
         Ok(world)
+    }
+
+    /// Opens the root of a segmented world for reading. While it is open, no process opens the world for writing.
+    pub(crate) fn open_root(&self, dir: &Path, out: &Output) -> Result<World, Failure> {
+        let options = options();
+        Ok(self.when_free(out, || World::builder().options(&options).open_read_only(dir.join("root")))?)
     }
 
     /// See [`WaitArg::when_free`].

@@ -70,7 +70,7 @@ impl Place {
         let path = path.display();
         Err(Failure::usage(format!(
             "{path} is a segmented world, and this command is of one world: name {path}/root, or one in {path}/segments; \
-             archive, checkpoint, compact, hash, restore, segments and verify are of all of them"
+             archive, checkpoint, compact, hash, info, registry check, restore, segments and verify are of all of them"
         )))
     }
 

@@ -8,7 +8,6 @@ use std::path::Path;
 use cg_format::{BlockArea, ChunkBox};
 use cg_layers::SegmentedWorld;
 use cg_registry::Catalog;
-use cg_store::World;
 use cg_store::verify::ContentHash;
 use cg_store::view::Area;
 use serde::Serialize;
@@ -76,9 +75,8 @@ fn of_segmented(
     out: &Output,
 ) -> Result<ContentHash, Failure> {
     let options = options();
-    let open = || World::builder().options(&options).open_read_only(dir.join("root"));
     // It stays open, so no process opens the world for writing meanwhile.
-    let root = args.world.when_free(out, open)?;
+    let root = args.world.open_root(dir, out)?;
     let area = args.chosen(boxes, &root.catalog())?;
     let progress = out.progress("worlds hashed");
     let mut apart = Apart::default();

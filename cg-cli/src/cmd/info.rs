@@ -1,5 +1,6 @@
 //! `cg info`: the settings of a world, and how much of everything it holds.
 
+mod counts;
 mod disk;
 
 use std::cmp::Reverse;
@@ -10,15 +11,14 @@ use std::path::PathBuf;
 use cg_anvil::export::{LayoutChoice, Layouts, Placed};
 use cg_anvil::import::{Unfinished, Untested, unfinished};
 use cg_anvil::mapping::{ImportedObjects, ObjectCount};
-use cg_format::Tier;
+use cg_format::{Dimension, Tier};
 use cg_minecraft::game::is_known;
 use cg_minecraft::{kind, name};
 use cg_registry::{Catalog, ListKind};
-use cg_store::World;
-use cg_store::verify::{Census, TierCensus};
 use clap::ValueHint;
 use serde::Serialize;
 
+use self::counts::{Counts, LeftOut, ObjectsReport, RowsReport, SnapshotsReport, TierReport};
 use self::disk::{DatabaseReport, Disk};
 use super::settings::{Damaged, Found, Values};
 use super::{name_of, unfinished_text};
@@ -45,6 +45,12 @@ use crate::shown::shown;
 /// state is not known, so that a state of theirs that leaves out properties is a block of its own. While an import is unfinished, `"unfinished_import":{"save","begun",
 /// "imported_columns"}` too. Of a world in a database `"database":{"address","replication","last_commit"}` too, and `disk_bytes` is what its tables and
 /// indexes take there. Exit code 1 if damaged rows, damaged settings or unreadable snapshots were met or an import is unfinished.
+///
+/// Of a segmented world, which holds `root` and `segments`, names and settings are the root's, and all else is the sum over the root
+/// and the segments. Where a process died while it moved an entity or a record, it may be counted twice, until the world is opened
+/// for writing. `disk_bytes` are of all files in the directory. JSON has `"segments":N` too, and in each of
+/// `dimensions` `"segments":N`. A segment that cannot be read is left out, and makes the exit code 1:
+/// `"left_out":[{"world","why"}]`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -64,6 +70,11 @@ struct Report {
     damaged_settings: Vec<Damaged>,
     uuid: String,
     incarnation: String,
+    /// `None` of a world that is not segmented.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     chunks: u64,
     dimensions: BTreeMap<String, DimensionReport>,
     registry: BTreeMap<&'static str, usize>,
@@ -96,21 +107,10 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct DimensionReport {
     chunks: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segments: Option<u64>,
     /// The folders of a save into which it is exported; `None` for a name that has no folder.
     layout: Option<Placed>,
-}
-
-#[derive(Debug, Serialize)]
-struct TierReport {
-    keys: u64,
-    chunks: u64,
-    bytes: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct ObjectsReport {
-    objects: u64,
-    bytes: u64,
 }
 
 /// The columns of one `DataVersion`; `None` where the object of a column is none.
@@ -126,19 +126,6 @@ struct MoreVersions {
     columns: u64,
 }
 
-#[derive(Debug, Default, Serialize)]
-struct SnapshotsReport {
-    count: u64,
-    bytes: u64,
-    unreadable: u64,
-}
-
-#[derive(Debug, Default, Serialize)]
-struct RowsReport {
-    count: u64,
-    bytes: u64,
-}
-
 /// At most this many values of `DataVersion` are listed.
 const MAX_VERSIONS: usize = 32;
 
@@ -146,23 +133,32 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     if let Some(path) = &args.thumbnail {
         refuse_existing(path)?;
     }
-    let world = args.world.open(out)?;
+    let (world, counts) = if let Some(dir) = args.world.place().segmented() {
+        // The root stays open, so no process opens the world for writing meanwhile.
+        (args.world.open_root(dir, out)?, Counts::of_segmented(dir, out)?)
+    } else {
+        let world = args.world.open(out)?;
+        let counts = Counts::of_world(&world)?;
+        (world, counts)
+    };
     let catalog = world.catalog();
     let found = Found::read(&world)?;
     let thumbnail =
         args.thumbnail.as_deref().map(|path| Ok::<_, Failure>((path, found.thumbnail()?))).transpose()?;
-    let census = world.tiers().census()?;
     let disk = Disk::measure(args.world.place(), &world)?;
     let layouts = Layouts::read(&world)?;
-    let imported = ImportedObjects::count(&world)?;
+    let dimensions = dimensions(&layouts, &catalog, &counts)?;
+    let Counts { census, imported, snapshots, quarantined, segments, left_out } = counts;
     let (data_versions, more_data_versions) = versions(&imported);
     let report = Report {
         name: layouts.save_name().map(str::to_owned),
         settings: Values::of(&found.settings),
         uuid: world.identity().uuid.to_string(),
         incarnation: world.identity().incarnation.to_string(),
+        segments: segments.map(|by_dimension| by_dimension.into_values().sum()),
+        left_out,
         chunks: census.chunks(),
-        dimensions: dimensions(&layouts, &catalog, &census)?,
+        dimensions,
         registry: ListKind::ALL.map(|list| (list.row(), catalog.list(list).len())).into(),
         entities: census.entities,
         detached: census.detached,
@@ -173,8 +169,8 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
         untested: untested(&layouts, &imported),
         unknown_defaults: unknown_defaults(&catalog),
         more_data_versions,
-        snapshots: snapshots(&world)?,
-        quarantined: quarantined(&world)?,
+        snapshots,
+        quarantined,
         tiers: Tier::ALL.map(|tier| (tier_name(tier), TierReport::from(census.tier(tier)))).into(),
         disk_bytes: disk.bytes,
         database: disk.database,
@@ -187,7 +183,7 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     }
     out.print(&report)?;
     let is_sound = report.damaged + report.snapshots.unreadable == 0 && report.damaged_settings.is_empty();
-    Ok(Outcome::good_if(is_sound && report.unfinished_import.is_none()))
+    Ok(Outcome::good_if(is_sound && report.left_out.is_empty() && report.unfinished_import.is_none()))
 }
 
 /// Versions that are newer than the newest that was tested.
@@ -228,39 +224,24 @@ fn versions(imported: &ImportedObjects) -> (Vec<VersionReport>, Option<MoreVersi
     (all, (more.count > 0).then_some(more))
 }
 
-fn snapshots(world: &World) -> Result<SnapshotsReport, Failure> {
-    let mut report = SnapshotsReport::default();
-    for saved in world.snapshots().list()? {
-        match saved {
-            Ok(saved) => {
-                report.count += 1;
-                report.bytes += saved.len_bytes;
-            }
-            Err(_) => report.unreadable += 1,
-        }
-    }
-    Ok(report)
-}
-
-fn quarantined(world: &World) -> Result<RowsReport, Failure> {
-    let rows = world.quarantine().list()?;
-    Ok(RowsReport { count: rows.len() as u64, bytes: rows.iter().map(|row| row.bytes.len() as u64).sum() })
-}
-
-/// Every dimension that is registered or that a chunk names.
+/// Every dimension that is registered or that a chunk or a segment names.
 fn dimensions(
     layouts: &Layouts<'_>,
     catalog: &Catalog,
-    census: &Census,
+    counts: &Counts,
 ) -> Result<BTreeMap<String, DimensionReport>, Failure> {
-    let registered = catalog.list(ListKind::Dimensions).names().iter().map(|name| (name.to_string(), 0));
-    let mut all: BTreeMap<_, u64> = registered.collect();
-    for (dimension, chunks) in &census.dimensions {
-        all.insert(name_of(catalog, ListKind::Dimensions, dimension.get()), *chunks);
-    }
-    let placed = |(name, chunks): (String, u64)| {
+    let registered = (0..catalog.list(ListKind::Dimensions).names().len() as u64).map(Dimension::new);
+    let segments = counts.segments.as_ref();
+    let all: BTreeSet<_> = registered
+        .chain(counts.census.dimensions.keys().copied())
+        .chain(segments.into_iter().flat_map(|segments| segments.keys().copied()))
+        .collect();
+    let placed = |dimension: Dimension| {
+        let name = name_of(catalog, ListKind::Dimensions, dimension.get());
         let layout = layouts.of(&name::text(&name), LayoutChoice::AsImported)?;
-        Ok((name, DimensionReport { chunks, layout }))
+        let chunks = counts.census.dimensions.get(&dimension).copied().unwrap_or(0);
+        let segments = segments.map(|segments| segments.get(&dimension).copied().unwrap_or(0));
+        Ok((name, DimensionReport { chunks, segments, layout }))
     };
     all.into_iter().map(placed).collect()
 }
@@ -310,18 +291,6 @@ impl Report {
     }
 }
 
-impl From<ObjectCount> for ObjectsReport {
-    fn from(count: ObjectCount) -> Self {
-        Self { objects: count.objects, bytes: count.bytes }
-    }
-}
-
-impl From<TierCensus> for TierReport {
-    fn from(census: TierCensus) -> Self {
-        Self { keys: census.keys, chunks: census.chunks, bytes: census.bytes }
-    }
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let save_name = self.name.as_deref();
@@ -333,6 +302,9 @@ impl fmt::Display for Report {
             writeln!(f, "level.dat {}", shown(save_name))?;
         }
         writeln!(f, "world     {}", self.uuid)?;
+        if let Some(segments) = self.segments {
+            writeln!(f, "segments  {}", grouped(segments))?;
+        }
         writeln!(f, "chunks    {}", grouped(self.chunks))?;
         writeln!(f, "entities  {} ({} detached)", grouped(self.entities), grouped(self.detached))?;
         writeln!(f, "objects   {}", grouped(self.objects))?;
@@ -349,6 +321,9 @@ impl fmt::Display for Report {
         if let Some(count) = self.unknown_defaults {
             writeln!(f, "blocks of minecraft whose default state is not known: {count}")?;
         }
+        for LeftOut { world, why } in &self.left_out {
+            writeln!(f, "LEFT OUT  {world}: {}", shown(why))?;
+        }
         for damaged in &self.damaged_settings {
             writeln!(f, "DAMAGED   setting {}", shown(&damaged.to_string()))?;
         }
@@ -364,11 +339,15 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         let width = self.dimensions.keys().map(String::len).max().unwrap_or(0).max("dimension".len());
-        writeln!(f, "{:width$}  {:>12}  {:>12}", "dimension", "chunks", "layout")?;
-        for (name, DimensionReport { chunks, layout }) in &self.dimensions {
+        let in_segments = |text: String| if self.segments.is_some() { format!("  {text:>12}") } else { text };
+        let column = if self.segments.is_some() { "segments" } else { "" };
+        let column = in_segments(column.to_owned());
+        writeln!(f, "{:width$}  {:>12}{column}  {:>12}", "dimension", "chunks", "layout")?;
+        for (name, DimensionReport { chunks, segments, layout }) in &self.dimensions {
+            let segments = in_segments(segments.map(grouped).unwrap_or_default());
             let layout =
                 layout.as_ref().map_or_else(|| "none".to_owned(), |placed| placed.layout.to_string());
-            writeln!(f, "{name:width$}  {:>12}  {layout:>12}", grouped(*chunks))?;
+            writeln!(f, "{name:width$}  {:>12}{segments}  {layout:>12}", grouped(*chunks))?;
         }
         writeln!(f)?;
         writeln!(f, "{:width$}  {:>12}  {:>12}  {:>12}", "tier", "chunks", "keys", "bytes")?;

@@ -35,6 +35,7 @@ mod unpack;
 mod verify;
 
 use cg_anvil::import::Unfinished;
+use cg_layers::SegmentPos;
 use cg_registry::{Catalog, ListKind, Name};
 use clap::{Parser, Subcommand};
 
@@ -153,6 +154,14 @@ impl Command {
 /// The name after an id of a list; an id that was never issued is shown as a number.
 fn name_of(catalog: &Catalog, list: ListKind, id: u64) -> String {
     catalog.list(list).name(id).map_or_else(|| format!("#{id}"), Name::to_string)
+}
+
+/// The directory of a world in a segmented world: its root, or a segment.
+fn directory_of(segment: Option<SegmentPos>) -> String {
+    segment.map_or_else(
+        || "root".to_owned(),
+        |SegmentPos { dimension, x, y, z }| format!("segments/{}.{x}.{y}.{z}", dimension.get()),
+    )
 }
 
 /// Message of a command on a world with an unfinished import.

@@ -96,6 +96,8 @@ mod verify;
 mod waiting;
 mod walks;
 mod world;
+#[cfg(feature = "rocks")]
+mod worlds;
 mod written;
 
 pub use accept::AcceptedSegments;

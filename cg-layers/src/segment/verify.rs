@@ -11,13 +11,10 @@ use cg_store::verify::{VerifyDepth, VerifyReport};
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
-use super::checks::{check_is_segment, check_names};
 use super::departures::departures;
 use super::disk::OnDisk;
 use super::error::SegmentError;
 use super::held::{Held, for_each_key};
-use super::history;
-use super::home::SegmentHome as _;
 use super::place::Place;
 use super::pos::SegmentPos;
 use super::read_base::ReadBase;
@@ -95,9 +92,9 @@ impl SegmentedWorld<OnDisk> {
         let mut between =
             Between { side_chunks, in_transit, departing, entities: BTreeMap::new(), findings: Vec::new() };
         for (&segment, _) in known.iter().filter(|(_, state)| **state == SegmentState::There) {
-            let verified = verify_segment(&home, &root, segment, options, |world| {
+            let verified = home.read_segment(&root, segment, options).and_then(|world| {
                 if depth == VerifyDepth::Full {
-                    between.visit(&root, world, segment)?;
+                    between.visit(&root, &world, segment)?;
                 }
                 world.verify(depth, &mut progress)
             });
@@ -153,25 +150,6 @@ fn unknown_worlds(dir: &Path, known: &BTreeMap<SegmentPos, SegmentState>) -> Res
         }
     }
     Ok(unknown.into_iter().collect())
-}
-
-/// Opens a segment for reading as the segmented world would open it, and verifies it.
-fn verify_segment(
-    home: &OnDisk,
-    root: &World,
-    segment: SegmentPos,
-    options: &WorldOptions,
-    verify: impl FnOnce(&World) -> Result<VerifyReport, Error>,
-) -> Result<VerifyReport, Error> {
-    let path = home.path(segment);
-    if !home.has(segment)? {
-        return Err(SegmentError::Lost { segment, at: path.into() }.into());
-    }
-    let world = World::builder().options(options).open_read_only(&path)?;
-    check_names(segment, &world.catalog(), &root.catalog())?;
-    check_is_segment(root, &world, segment)?;
-    history::check(root, &world, segment)?;
-    verify(&world)
 }
 
 /// What must hold between the worlds.

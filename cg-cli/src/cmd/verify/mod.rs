@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cg_anvil::import::{Unfinished, unfinished};
 use cg_anvil::mapping::kept::{self, KeptCount};
-use cg_layers::{Arenas, SegmentPos, SegmentedWorld};
+use cg_layers::{Arenas, SegmentedWorld};
 use cg_registry::Catalog;
 use cg_snapshot::SnapshotInfo;
 use cg_store::quarantine::LostChunks;
@@ -19,7 +19,7 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use self::lost::{Lost, snapshots};
-use super::unfinished_text;
+use super::{directory_of, unfinished_text};
 use crate::args::{WorldArg, options};
 use crate::output::{Failure, Outcome, Output, bytes_text, counted, grouped, hex};
 use crate::place::{DirectoryParser, Place};
@@ -152,8 +152,7 @@ fn run_segmented(args: &Args, path: &Path, depth: VerifyDepth, out: &Output) -> 
     report.add("root".into(), Ok(found.root), path);
     report.segments = Some(found.segments.len());
     for (segment, verified) in found.segments {
-        let SegmentPos { dimension, x, y, z } = segment;
-        report.add(format!("segments/{}.{x}.{y}.{z}", dimension.get()), verified, path);
+        report.add(directory_of(Some(segment)), verified, path);
     }
     let any_lost = |found: &Result<VerifyReport, Error>| {
         found.iter().flat_map(|found| &found.findings).any(|finding| finding.lost.is_some())

@@ -27,6 +27,7 @@ mod registry;
 mod renamed;
 mod schem;
 mod segments;
+mod segments_read;
 mod settings;
 mod snapshot;
 mod tiers;

@@ -67,11 +67,11 @@ fn a_command_of_one_world_says_what_it_was_given() {
     let world = dir.path().join("world");
     let path = text(&world);
     let expected = format!(
-        "cg: {path} is a segmented world, and this command is of one world: name {path}/root, or one in {path}/segments; archive, checkpoint, compact, hash, restore, segments and verify are of all of them\n"
+        "cg: {path} is a segmented world, and this command is of one world: name {path}/root, or one in {path}/segments; archive, checkpoint, compact, hash, info, registry check, restore, segments and verify are of all of them\n"
     );
     for command in [
-        &["info", path][..],
-        &["tiers", path],
+        &["tiers", path][..],
+        &["registry", "list", path],
         &["tiers", "demote", path, "--after", "30d"],
         &["object", "list", path],
     ] {
