@@ -58,9 +58,9 @@ impl Lost {
     ) -> Self {
         let (world, pool) = (quoted(&world.to_string()), quoted(&pool.display().to_string()));
         let dimension = name_of(catalog, ListKind::Dimensions, chunks.dimension.get());
-        let area = corners(&chunks.bounds);
+        let corners = corners(&chunks.bounds);
         let command = format!(
-            "cg overlay reset-damaged {world} {pool} --arena {arena} --dimension {} --box {area} --yes",
+            "cg overlay reset-damaged {world} {pool} --arena {arena} --dimension {} --box {corners} --yes",
             quoted(&dimension)
         );
         let [min, max] = [chunks.bounds.min(), chunks.bounds.max()].map(coordinates);

@@ -157,9 +157,11 @@ fn run_segmented(args: &Args, path: &Path, depth: VerifyDepth, out: &Output) -> 
     let any_lost = |found: &Result<VerifyReport, Error>| {
         found.iter().flat_map(|found| &found.findings).any(|finding| finding.lost.is_some())
     };
-    let catalog = match found.arenas.iter().any(|(_, verified)| any_lost(verified)) {
-        true => World::builder().open_read_only(path.join("root"))?.catalog(),
-        false => Arc::default(),
+    let names_chunks = found.arenas.iter().any(|(_, verified)| any_lost(verified));
+    let catalog = if names_chunks {
+        World::builder().open_read_only(path.join("root"))?.catalog()
+    } else {
+        Arc::default()
     };
     for (pool, verified) in found.arenas {
         report.add_arenas(pool.strip_prefix(path).unwrap_or(&pool), verified, |arena, lost| {

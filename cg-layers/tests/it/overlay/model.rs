@@ -205,7 +205,9 @@ fn run<H: Shelf>(shelf: &H, steps: Vec<Step>) {
                     assert_eq!((done.chunks, done.ancestors), (0, count));
                 } else {
                     assert_eq!((done.chunks, done.ancestors), (count, 0));
-                    damaged.into_iter().for_each(|x| shown.show(x, &below));
+                    for x in damaged {
+                        shown.show(x, &below);
+                    }
                 }
                 assert_eq!(overlay.arenas().verify(VerifyDepth::Full, |_| {}).expect("reads").findings, []);
             }
