@@ -6,13 +6,11 @@ use std::path::Path;
 use cg_format::archive::{SegmentAt, SegmentsWriter};
 use cg_store::error::ArchiveError;
 use cg_store::view::{Archived, DamagedRows};
-use cg_store::{Error, World, WorldOptions};
+use cg_store::{World, WorldOptions};
 
-use super::checks::check_is_segment;
+use super::closed::ClosedWorld;
 use super::disk::OnDisk;
 use super::pos::SegmentPos;
-use super::root::read_known;
-use super::rows::SegmentState;
 use super::world::SegmentedWorld;
 
 impl SegmentedWorld<OnDisk> {
@@ -20,15 +18,20 @@ impl SegmentedWorld<OnDisk> {
     /// of its root, then that of each segment. Changes nothing.
     ///
     /// [`restore`](Self::restore) makes the world of it again; `docs/format/archive.md` describes the bytes. The root is open
-    /// for reading until this returns, so no process opens the world for writing meanwhile, and the archive is of one
-    /// moment. A world that is in use has one too: archive a [`checkpoint`](Self::checkpoint) of it. Pools of arenas are
-    /// worlds of their own, and not in it. `options` are those of the root and of each segment; one segment is open at a
-    /// time; `progress` gets sums.
+    /// for reading until this returns, so no process opens the segmented world for writing meanwhile, and the archive is of one
+    /// moment. A process that opens one segment as a world of its own is not kept from it: until the archive has come to that
+    /// segment, what it writes there is in it. A world that is in use has an archive too: that of a
+    /// [`checkpoint`](Self::checkpoint) of it. Pools of arenas are worlds of their own, and not in it. `options` are those of the
+    /// root and of each segment; one segment is open at a time; `progress` gets sums.
     ///
     /// # Errors
     /// [`SegmentError::NotSegmented`](crate::SegmentError::NotSegmented); why the root or a segment cannot be opened for
-    /// reading; [`SegmentError`](crate::SegmentError) if it is not one of this root; and as
-    /// [`WorldBuilder::archive`](cg_store::WorldBuilder::archive). A stream that was not finished is refused whole.
+    /// reading; [`SegmentError::NotKnown`](crate::SegmentError::NotKnown) if there is a segment that the root does not know;
+    /// [`SegmentError::UnfinishedMerge`](crate::SegmentError::UnfinishedMerge);
+    /// [`SegmentError::Lost`](crate::SegmentError::Lost), [`SegmentError::Replaced`](crate::SegmentError::Replaced),
+    /// [`SegmentError::Names`](crate::SegmentError::Names), and [`SegmentError`](crate::SegmentError) if a segment is not one of
+    /// this root; and as [`WorldBuilder::archive`](cg_store::WorldBuilder::archive). A stream that was not finished is refused
+    /// whole.
     pub fn archive(
         dir: impl AsRef<Path>,
         to: impl Write,
@@ -36,8 +39,7 @@ impl SegmentedWorld<OnDisk> {
         options: &WorldOptions,
         mut progress: impl FnMut(&Archived),
     ) -> Result<Archived, ArchiveError> {
-        let home = OnDisk::new(dir.as_ref());
-        let (root, _) = home.read_root(options)?;
+        let closed = ClosedWorld::open_whole(dir.as_ref(), options)?;
         let mut parts = Vec::new();
         let archive = SegmentsWriter::new(&mut parts)?;
         let mut pieces = Pieces { archive, to, parts };
@@ -55,24 +57,16 @@ impl SegmentedWorld<OnDisk> {
             of_all(&archived);
             Ok::<_, ArchiveError>(archived.commit)
         };
-        let commit = add(&root, &mut pieces)?;
-        for segment in there(&root)? {
+        let commit = add(closed.root(), &mut pieces)?;
+        for segment in closed.segments() {
             pieces.segment(segment)?;
-            let world = World::builder().options(options).open_read_only(home.path(segment))?;
-            check_is_segment(&root, &world, segment)?;
-            add(&world, &mut pieces)?;
+            add(&closed.segment(segment)?, &mut pieces)?;
         }
         sum.commit = commit;
         sum.written_bytes = pieces.finish()?;
         progress(&sum);
         Ok(sum)
     }
-}
-
-/// The segments that the root has, ascending.
-pub(super) fn there(root: &World) -> Result<Vec<SegmentPos>, Error> {
-    let known = read_known(root)?.into_iter();
-    Ok(known.filter(|(_, state)| *state == SegmentState::There).map(|(segment, _)| segment).collect())
 }
 
 /// What an archive is written to: pieces of the stream.

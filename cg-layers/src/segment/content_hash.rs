@@ -9,8 +9,7 @@ use cg_store::verify::ContentHash;
 use cg_store::view::Area;
 use cg_store::{Error, Property, World, WorldOptions};
 
-use super::archive::there;
-use super::checks::check_is_segment;
+use super::closed::ClosedWorld;
 use super::departures::departures;
 use super::disk::OnDisk;
 use super::error::SegmentError;
@@ -22,33 +21,44 @@ use super::world::SegmentedWorld;
 
 impl SegmentedWorld<OnDisk> {
     /// The hash of what a segmented world holds that no process has open: [`World::content_hash`] of a world that is not
-    /// segmented and holds the same. The rows that say where everything is are not content. Changes nothing.
+    /// segmented and holds the same, by the names of the root. The rows that say where everything is are not content. Changes
+    /// nothing.
     ///
     /// Reads and decodes all that it hashes. Opens, one after the other, the segments that meet the area. `visit` gets each
-    /// world that was added, the root first. `options` are those of all of them.
+    /// world that was added, the root first. `options` are those of all of them. The root is open for reading until this
+    /// returns, so no process opens the segmented world for writing meanwhile. A process that opens one segment as a world of
+    /// its own is not kept from it: until the hash has come to that segment, what it writes there is hashed.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`]; [`SegmentError::InTransit`] if a process died while it transferred entities, until the
-    /// world was opened for writing; why the root or a segment cannot be opened for reading, and [`SegmentError`] if it is not
-    /// one of this root; [`Error::Corrupt`] at the first damaged row; those of `visit`.
+    /// [`SegmentError::NotSegmented`]; why the root or a segment cannot be opened for reading;
+    /// [`SegmentError::NotKnown`] if there is a segment that the root does not know, anywhere, and
+    /// [`SegmentError::UnfinishedMerge`]. Of a segment that it opens [`SegmentError::Lost`], [`SegmentError::Replaced`],
+    /// [`SegmentError::Names`], and [`SegmentError`] if it is not one of this root. [`Error::Corrupt`] at the first damaged
+    /// row. The errors of `visit`.
+    ///
+    /// [`SegmentError::InTransit`] if a process died while it transferred entities. Once the world was opened for writing, none
+    /// is in transit but one whose row is damaged, until that is quarantined: of that one the error is [`Error::Corrupt`], and
+    /// names the row.
     pub fn content_hash<X: From<Error>>(
         dir: impl AsRef<Path>,
         area: Area<'_>,
         options: &WorldOptions,
         mut visit: impl FnMut(&World) -> Result<(), X>,
     ) -> Result<ContentHash, X> {
-        let home = OnDisk::new(dir.as_ref());
-        let (root, side_chunks) = home.read_root(options)?;
-        refuse_in_transit(&root, side_chunks)?;
-        let departing = departures(&root)?;
+        let closed = ClosedWorld::open_whole(dir.as_ref(), options)?;
+        let (root, side_chunks) = (closed.root(), closed.side_chunks());
+        refuse_in_transit(&closed)?;
+        let departing = departures(root)?;
+        // A segment gets the root's names when it is opened for writing.
+        let names = root.catalog();
         let mut sum = ContentSum::default();
-        sum.add(&root, area, &|key| property_of(key).is_some_and(|property| property.is_engines()))?;
-        visit(&root)?;
-        for segment in there(&root)?.into_iter().filter(|segment| meets(*segment, area, side_chunks)) {
-            let world = World::builder().options(options).open_read_only(home.path(segment))?;
-            check_is_segment(&root, &world, segment)?;
+        let is_engines = |key: &ConflictKey| property_of(key).is_some_and(|property| property.is_engines());
+        sum.add(root, &names, area, &is_engines)?;
+        visit(root)?;
+        for segment in closed.segments().into_iter().filter(|segment| meets(*segment, area, side_chunks)) {
+            let world = closed.segment(segment)?;
             let is_dead = |id: &RecordId| departing.get(id) == Some(&segment);
-            sum.add(&world, area, &|key| match key {
+            sum.add(&world, &names, area, &|key| match key {
                 ConflictKey::Record(id) => is_dead(id),
                 key => is_of_a_segment(key),
             })?;
@@ -59,14 +69,18 @@ impl SegmentedWorld<OnDisk> {
 }
 
 /// Refuses a root with a transfer that is not finished: its entities may be in two segments.
-fn refuse_in_transit(root: &World, side_chunks: u32) -> Result<(), Error> {
-    let Some(bytes) = root.property(&transfer_property()?)? else { return Ok(()) };
-    match whole("crossing", &bytes, decode_transfers)?.first() {
-        Some(&Transfer { id, from, to, .. }) => {
-            Err(SegmentError::InTransit { id, from, to: SegmentPos::of(to, side_chunks) }.into())
-        }
-        None => Ok(()),
+///
+/// After the world was opened for writing, the first of them is one whose segment is lost or whose row is damaged, if any is in
+/// transit: the error is that.
+fn refuse_in_transit(closed: &ClosedWorld) -> Result<(), Error> {
+    let Some(bytes) = closed.root().property(&transfer_property()?)? else { return Ok(()) };
+    let transfers = whole("crossing", &bytes, decode_transfers)?;
+    let Some(&Transfer { id, from, to, .. }) = transfers.first() else { return Ok(()) };
+    let (to, there) = (SegmentPos::of(to, closed.side_chunks()), closed.segments());
+    for segment in [from, to].into_iter().filter(|segment| there.contains(segment)) {
+        closed.segment(segment)?.entity(id)?;
     }
+    Err(SegmentError::InTransit { id, from, to }.into())
 }
 
 /// The property of a key, if it is one.

@@ -40,6 +40,8 @@ mod borders;
 #[cfg(feature = "rocks")]
 mod checkpoint;
 mod checks;
+#[cfg(feature = "rocks")]
+mod closed;
 mod column_walk;
 mod compaction;
 #[cfg(feature = "rocks")]

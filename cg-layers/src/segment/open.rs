@@ -52,6 +52,12 @@ impl<H: SegmentHome> OpenSegments<H> {
         &self.root
     }
 
+    /// Where segments are stored.
+    #[cfg(feature = "rocks")]
+    pub(super) const fn home(&self) -> &H {
+        &self.home
+    }
+
     /// What segments are told of the time.
     pub(super) const fn time(&self) -> &GameTime {
         &self.time

@@ -1,7 +1,6 @@
 //! A segmented world that is only read, as the base of arenas that are verified.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use cg_format::chunk::Chunk;
@@ -14,55 +13,38 @@ use cg_store::engine::Level;
 use cg_store::layer::{Base, Found, Identity};
 use cg_store::objects::{ObjectKey, ObjectPage, StoredObject};
 use cg_store::records::{RecordQuery, RecordShape};
-use cg_store::{Error, Property, World, WorldOptions};
+use cg_store::{Error, Property, World};
 
-use super::disk::OnDisk;
-use super::error::SegmentError;
-use super::home::SegmentHome as _;
+use super::closed::ClosedWorld;
 use super::origin::of_life;
 use super::pos::SegmentPos;
-use super::rows::SegmentState;
 
 /// The worlds of a segmented world that no process has open. A segment is opened when a chunk of it is read.
 #[derive(Clone)]
 pub(super) struct ReadBase(Arc<Worlds>);
 
 struct Worlds {
-    root: World,
-    home: OnDisk,
-    side_chunks: u32,
+    closed: ClosedWorld,
     segments: BTreeMap<SegmentPos, OnceLock<World>>,
-    options: WorldOptions,
 }
 
 impl ReadBase {
-    pub(super) fn new(
-        dir: &Path,
-        root: World,
-        side_chunks: u32,
-        known: &BTreeMap<SegmentPos, SegmentState>,
-        options: &WorldOptions,
-    ) -> Self {
-        let there = known.iter().filter(|(_, state)| **state == SegmentState::There);
-        let segments = there.map(|(segment, _)| (*segment, OnceLock::new())).collect();
-        let home = OnDisk::new(dir);
-        Self(Arc::new(Worlds { root, home, side_chunks, segments, options: options.clone() }))
+    pub(super) fn new(closed: ClosedWorld) -> Self {
+        let segments = closed.segments().into_iter().map(|segment| (segment, OnceLock::new())).collect();
+        Self(Arc::new(Worlds { closed, segments }))
     }
 
     fn root(&self) -> &World {
-        &self.0.root
+        self.0.closed.root()
     }
 
-    fn segment(&self, segment: SegmentPos) -> Result<Option<&World>, Error> {
+    fn segment_of(&self, at: ChunkAt) -> Result<Option<&World>, Error> {
+        let segment = SegmentPos::of(at, self.0.closed.side_chunks());
         let Some(opened) = self.0.segments.get(&segment) else { return Ok(None) };
         if let Some(world) = opened.get() {
             return Ok(Some(world));
         }
-        let path = self.0.home.path(segment);
-        if !self.0.home.has(segment)? {
-            return Err(SegmentError::Lost { segment, at: path.into() }.into());
-        }
-        let world = World::builder().options(&self.0.options).open_read_only(&path)?;
+        let world = self.0.closed.segment(segment)?;
         Ok(Some(opened.get_or_init(|| world)))
     }
 }
@@ -142,14 +124,14 @@ impl Base for ReadBase {
     }
 
     fn find_chunk(&self, at: ChunkAt) -> Result<Found<Arc<Chunk>>, Error> {
-        match self.segment(SegmentPos::of(at, self.0.side_chunks))? {
+        match self.segment_of(at)? {
             Some(world) => Ok(of_life(world, world.find_chunk(at)?)),
             None => Ok(Lookup::NotFound),
         }
     }
 
     fn has_origin(&self, at: ChunkAt, origin: Origin) -> Result<bool, Error> {
-        let world = self.segment(SegmentPos::of(at, self.0.side_chunks))?;
+        let world = self.segment_of(at)?;
         world.map_or(Ok(false), |world| world.has_origin(at, origin))
     }
 

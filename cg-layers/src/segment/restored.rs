@@ -1,6 +1,5 @@
 //! A segmented world from one stream of bytes.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -15,12 +14,10 @@ use cg_store::layer::{claim, sync_parent};
 use cg_store::view::Copied;
 use cg_store::{Error, Identity, OpenError, World, WorldOptions};
 
-use super::archive::there;
-use super::checkpoint::UNFINISHED;
 use super::checks::check_is_segment;
-use super::disk::OnDisk;
+use super::disk::{OnDisk, UNFINISHED};
 use super::pos::SegmentPos;
-use super::root::read_side;
+use super::root::{read_side, read_there};
 use super::world::SegmentedWorld;
 
 /// Bytes in which the archive of a world has its line and its head; an upper bound.
@@ -116,8 +113,7 @@ impl<'o> Target<'o> {
         if read_side(&root).map_err(|error| no_world(&"the root", &error))?.is_none() {
             return Err(no_world(&"the root", &"it says nothing of segments"));
         }
-        let mut left: BTreeSet<_> =
-            there(&root).map_err(|error| no_world(&"the root", &error))?.into_iter().collect();
+        let mut left = read_there(&root).map_err(|error| no_world(&"the root", &error))?;
         while let Some(segment) = stream.next_world()? {
             if !left.remove(&segment) {
                 return Err(no_world(&segment, &"its root does not know it"));

@@ -332,3 +332,10 @@ pub(super) fn read_known(root: &World) -> Result<BTreeMap<SegmentPos, SegmentSta
     }
     Ok(known)
 }
+
+/// The segments that are stored, by the root.
+#[cfg(feature = "rocks")]
+pub(super) fn read_there(root: &World) -> Result<BTreeSet<SegmentPos>, Error> {
+    let there = read_known(root)?.into_iter().filter(|(_, state)| *state == SegmentState::There);
+    Ok(there.map(|(segment, _)| segment).collect())
+}

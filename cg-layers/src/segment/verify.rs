@@ -11,17 +11,14 @@ use cg_store::verify::{VerifyDepth, VerifyReport};
 use cg_store::view::Area;
 use cg_store::{Error, OpenError, World, WorldOptions};
 
+use super::closed::ClosedWorld;
 use super::departures::departures;
 use super::disk::OnDisk;
-use super::error::SegmentError;
 use super::held::{Held, for_each_key};
 use super::place::Place;
 use super::pos::SegmentPos;
 use super::read_base::ReadBase;
-use super::root::read_known;
-use super::rows::{
-    ENTITY_PREFIX, SegmentState, old_merge_property, place_property, transfer_property, whole,
-};
+use super::rows::{ENTITY_PREFIX, place_property, transfer_property, whole};
 use super::transfer::decode as decode_transfers;
 use super::world::SegmentedWorld;
 use crate::overlay::{Arenas, is_pool};
@@ -63,7 +60,8 @@ impl SegmentedWorld<OnDisk> {
     /// Memory holds the id of every entity. `progress` gets the number of rows that were checked in the present world.
     ///
     /// # Errors
-    /// [`SegmentError::NotSegmented`], [`SegmentError::DamagedRoot`], and the errors of opening the root for reading.
+    /// [`SegmentError::NotSegmented`](crate::SegmentError::NotSegmented),
+    /// [`SegmentError::DamagedRoot`](crate::SegmentError::DamagedRoot), and the errors of opening the root for reading.
     pub fn verify(
         dir: impl AsRef<Path>,
         depth: VerifyDepth,
@@ -71,9 +69,8 @@ impl SegmentedWorld<OnDisk> {
         arenas: &[PathBuf],
         mut progress: impl FnMut(u64),
     ) -> Result<SegmentedReport, Error> {
-        let home = OnDisk::new(dir.as_ref());
-        let (root, side_chunks) = home.read_root(options)?;
-        let known = read_known(&root)?;
+        let closed = ClosedWorld::open(dir.as_ref(), options)?;
+        let root = closed.root();
         let in_transit = match root.property(&transfer_property()?)? {
             Some(bytes) => whole("crossing", &bytes, decode_transfers)?.into_iter().map(|it| it.id).collect(),
             None => BTreeSet::new(),
@@ -84,25 +81,27 @@ impl SegmentedWorld<OnDisk> {
             arenas: BTreeMap::new(),
             findings: Vec::new(),
         };
-        if root.property(&old_merge_property()?)?.is_some() {
-            report.findings.push(SegmentError::UnfinishedMerge.to_string());
-        }
-        report.findings.extend(unknown_worlds(dir.as_ref(), &known)?);
-        let departing = departures(&root)?;
-        let mut between =
-            Between { side_chunks, in_transit, departing, entities: BTreeMap::new(), findings: Vec::new() };
-        for (&segment, _) in known.iter().filter(|(_, state)| **state == SegmentState::There) {
-            let verified = home.read_segment(&root, segment, options).and_then(|world| {
+        report.findings.extend(closed.findings()?);
+        let departing = departures(root)?;
+        let mut between = Between {
+            side_chunks: closed.side_chunks(),
+            in_transit,
+            departing,
+            entities: BTreeMap::new(),
+            findings: Vec::new(),
+        };
+        for segment in closed.segments() {
+            let verified = closed.segment(segment).and_then(|world| {
                 if depth == VerifyDepth::Full {
-                    between.visit(&root, &world, segment)?;
+                    between.visit(root, &world, segment)?;
                 }
                 world.verify(depth, &mut progress)
             });
             report.segments.insert(segment, verified);
         }
-        between.compare(&root)?;
+        between.compare(root)?;
         report.findings.extend(between.findings);
-        let base = ReadBase::new(dir.as_ref(), root, side_chunks, &known, options);
+        let base = ReadBase::new(closed);
         let beside = pools_beside(dir.as_ref())?;
         for pool in beside.iter().chain(arenas) {
             let verified = Arenas::open_read_only(pool, base.clone(), options)
@@ -124,32 +123,6 @@ fn pools_beside(dir: &Path) -> Result<Vec<PathBuf>, Error> {
         }
     }
     Ok(pools)
-}
-
-/// What is in `segments` and no segment that the root knows.
-fn unknown_worlds(dir: &Path, known: &BTreeMap<SegmentPos, SegmentState>) -> Result<Vec<String>, Error> {
-    let path = dir.join("segments");
-    let io = |source| Error::from(OpenError::Io { action: "list", path: path.clone(), source });
-    let entries = match fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io(error)),
-    };
-    let mut unknown = BTreeSet::new();
-    for entry in entries {
-        let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
-        match SegmentPos::parse(&name).filter(|segment| segment.file_name() == name) {
-            Some(segment) if known.contains_key(&segment) => {}
-            Some(segment) => {
-                let at = path.join(name).into();
-                unknown.insert(SegmentError::NotKnown { segment, at }.to_string());
-            }
-            None => {
-                unknown.insert(format!("segments/{name} is no segment; it may be moved away"));
-            }
-        }
-    }
-    Ok(unknown.into_iter().collect())
 }
 
 /// What must hold between the worlds.

@@ -216,34 +216,42 @@ impl Admin<'_> {
     /// See [`World::content_hash`](crate::World::content_hash).
     pub(crate) fn content_hash(&self, area: Area<'_>) -> Result<ContentHash, Error> {
         let mut sum = Sum::default();
-        self.add_content(area, &|_| false, &mut sum)?;
+        self.add_content(&self.shared.registry.catalog(), area, &|_| false, &mut sum)?;
         Ok(sum.finish())
     }
 
-    /// Adds what the world holds in an area, but for what `leave_out` says of properties and spatial records.
+    /// Adds what the world holds in an area, by the names of a catalog that has all of the world's, but for what `leave_out`
+    /// says of properties and spatial records.
     pub(crate) fn add_content(
         &self,
+        catalog: &Catalog,
         area: Area<'_>,
         leave_out: &dyn Fn(&ConflictKey) -> bool,
         sum: &mut Sum,
     ) -> Result<(), Error> {
         match area {
-            Area::World => self.add_all(leave_out, sum),
-            Area::Box(dimension, area) => self.add_area(dimension, &area.blocks().into(), leave_out, sum),
-            Area::Blocks(dimension, area) => self.add_area(dimension, area, leave_out, sum),
+            Area::World => self.add_all(catalog, leave_out, sum),
+            Area::Box(dimension, area) => {
+                self.add_area(catalog, dimension, &area.blocks().into(), leave_out, sum)
+            }
+            Area::Blocks(dimension, area) => self.add_area(catalog, dimension, area, leave_out, sum),
         }
     }
 
-    fn add_all(&self, leave_out: &dyn Fn(&ConflictKey) -> bool, sum: &mut Sum) -> Result<(), Error> {
+    fn add_all(
+        &self,
+        catalog: &Catalog,
+        leave_out: &dyn Fn(&ConflictKey) -> bool,
+        sum: &mut Sum,
+    ) -> Result<(), Error> {
         let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
-        let catalog = self.shared.registry.catalog();
-        self.hash_chunks(&view, &catalog, Area::World, sum, |_, _| {})?;
+        self.hash_chunks(&view, catalog, Area::World, sum, |_, _| {})?;
         view.try_scan(Family::Entity, ALL_KEYS, |key, row| -> Result<(), Error> {
             let id = key::decode_entity(key)
                 .map_err(|problem| Damage::of_row(Space::Entity, key, "an entity", problem))?;
-            let entity = self.read.decode_entity(&catalog, id, row)?;
-            sum.add(&entity_record(&catalog, id, &entity));
+            let entity = self.read.decode_entity(catalog, id, row)?;
+            sum.add(&entity_record(catalog, id, &entity));
             Ok(())
         })?;
         for (family, space) in
@@ -277,7 +285,7 @@ impl Admin<'_> {
         let failed = scan_records(&view, |record| match record {
             Ok((id, record)) => {
                 if !leave_out(&ConflictKey::Record(id)) {
-                    sum.add(&spatial_record(&catalog, id, &record));
+                    sum.add(&spatial_record(catalog, id, &record));
                 }
                 ControlFlow::Continue(())
             }
@@ -288,6 +296,7 @@ impl Admin<'_> {
 
     fn add_area(
         &self,
+        catalog: &Catalog,
         dimension: Dimension,
         area: &BlockArea,
         leave_out: &dyn Fn(&ConflictKey) -> bool,
@@ -295,18 +304,17 @@ impl Admin<'_> {
     ) -> Result<(), Error> {
         let engine = self.commit.drained_engine()?;
         let view = engine.snapshot()?;
-        let catalog = self.shared.registry.catalog();
         let mut owned = Vec::new();
-        self.hash_chunks(&view, &catalog, Area::Blocks(dimension, area), sum, |at, chunk| {
+        self.hash_chunks(&view, catalog, Area::Blocks(dimension, area), sum, |at, chunk| {
             owned.extend(chunk.entities().iter().map(|id| (*id, at)));
         })?;
         // Sorted by id, because their rows are adjacent in that order.
         owned.sort_unstable();
         for (id, at) in owned {
             let Some(row) = view.get(Space::Entity, &key::entity(id))? else { continue };
-            let entity = self.read.decode_entity(&catalog, id, &row)?;
+            let entity = self.read.decode_entity(catalog, id, &row)?;
             if entity.owner == Owner::Chunk(at) {
-                sum.add(&entity_record(&catalog, id, &entity));
+                sum.add(&entity_record(catalog, id, &entity));
             }
         }
         let blocks = area.whole_chunks();
@@ -314,7 +322,7 @@ impl Admin<'_> {
             scan_area(&view, &[], self.shared.record_shape, dimension, &blocks, |record| match record {
                 Ok((id, record)) => {
                     if blocks.contains(record.position.block()) && !leave_out(&ConflictKey::Record(id)) {
-                        sum.add(&spatial_record(&catalog, id, &record));
+                        sum.add(&spatial_record(catalog, id, &record));
                     }
                     ControlFlow::Continue(())
                 }

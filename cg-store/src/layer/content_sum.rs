@@ -1,5 +1,7 @@
 //! The content hash of several worlds.
 
+use cg_registry::Catalog;
+
 use crate::admin::hash::{ContentHash, Sum};
 use crate::api::world::World;
 use crate::read::chunk::Area;
@@ -11,17 +13,18 @@ pub struct ContentSum(Sum);
 
 impl ContentSum {
     /// Adds what a world holds in an area, but for what `leave_out` says of properties and spatial records. Reads and decodes
-    /// what it adds.
+    /// what it adds, by the names of `catalog`: the world's own, or those that it gets when it is opened for writing.
     ///
     /// # Errors
     /// As [`World::content_hash`]. The sum is then of no use.
     pub fn add(
         &mut self,
         world: &World,
+        catalog: &Catalog,
         area: Area<'_>,
         leave_out: &dyn Fn(&ConflictKey) -> bool,
     ) -> Result<(), Error> {
-        world.applied()?.admin().add_content(area, leave_out, &mut self.0)
+        world.applied()?.admin().add_content(catalog, area, leave_out, &mut self.0)
     }
 
     /// The hash of everything that was added: that of a world which holds it all.

@@ -100,6 +100,13 @@ fn a_segment_that_is_put_back_is_refused_and_can_be_accepted() {
     assert_eq!(refusals.len(), 1);
     assert!(matches!(refusals[0].layer(), Some(SegmentError::Replaced { .. })), "{}", refusals[0]);
 
+    let hashed =
+        SegmentedWorld::content_hash(dir(&walked.disk), cg_store::view::Area::World, &options(), |_| {
+            Ok::<_, Error>(())
+        });
+    let error = hashed.expect_err("is refused");
+    assert!(matches!(error.layer(), Some(SegmentError::Replaced { .. })), "{error}");
+
     let world = open(&walked.disk);
     let accepted = world.segments().accept().expect("accepts");
     assert_eq!(

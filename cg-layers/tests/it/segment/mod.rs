@@ -2,6 +2,7 @@
 
 mod archives;
 mod arenas;
+mod closed;
 mod column_walk;
 mod compaction;
 mod content_hash;

@@ -297,6 +297,11 @@ fn a_merge_that_an_earlier_version_did_not_finish() {
             "the root has a merge into several segments that an earlier version began and did not finish; open the world once with the version that wrote it, then again with this one"
         ],
     );
+    let hashed = SegmentedWorld::content_hash(dir(&disk), cg_store::view::Area::World, &options(), |_| {
+        Ok::<_, Error>(())
+    });
+    let error = hashed.expect_err("is refused");
+    assert_eq!(error.layer(), Some(&SegmentError::UnfinishedMerge));
     let kept = root();
     assert_eq!(kept.property(&record).expect("reads").as_deref(), Some(OLD_MERGE.0), "it was not touched");
     assert_eq!(kept.property(&piece).expect("reads").as_deref(), Some(OLD_MERGE.1));
