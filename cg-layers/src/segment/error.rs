@@ -11,7 +11,6 @@ use cg_store::error::{ConflictKey, Location};
 use uuid::Uuid;
 
 use super::pos::SegmentPos;
-use super::rows::MAX_PROPERTY_NAME_BYTES;
 
 /// Why a call of a segmented world fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -278,6 +277,9 @@ impl SegmentError {
         }
     }
 }
+
+/// The longest name of a property in a segment: the name of its place, which is in the root, is as long as a name may be.
+pub(super) const MAX_PROPERTY_NAME_BYTES: usize = 65_525;
 
 /// A name as errors show it: if it is long, its beginning and how much more there is.
 struct Beginning<'a>(&'a str);

@@ -25,7 +25,7 @@ use cg_store::error::ConflictKey;
 use cg_store::objects::ObjectKey;
 use cg_store::{Error, Property};
 
-use super::error::SegmentError;
+use super::error::{MAX_PROPERTY_NAME_BYTES, SegmentError};
 use super::pos::SegmentPos;
 
 /// The smallest side; every side is a multiple of it. It is the side of the coldest tier's clusters, so that no
@@ -77,8 +77,7 @@ pub(super) const ENTITY_PREFIX: &str = ":entity/";
 const RECORD_PREFIX: &str = ":record/";
 /// The prefix of those that store the segments of properties.
 pub(super) const PROPERTY_PREFIX: &str = ":property/";
-/// The longest name of a property in a segment: the name of its place, which is in the root, is as long as a name may be.
-pub(super) const MAX_PROPERTY_NAME_BYTES: usize = Name::MAX_LEN_BYTES - PROPERTY_PREFIX.len();
+const _: () = assert!(MAX_PROPERTY_NAME_BYTES == Name::MAX_LEN_BYTES - PROPERTY_PREFIX.len());
 /// The prefix of those that store the segments of objects.
 const OBJECT_PREFIX: &str = ":object/";
 /// The prefixes of all properties that are places.
