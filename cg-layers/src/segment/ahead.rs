@@ -2,7 +2,7 @@
 //!
 //! **Invariants**.
 //! - A tick opens and closes nothing itself. One job at a time does, on the shared threads.
-//! - No segment near a player, and none that a player will reach, is closed for one that may be reached.
+//! - No segment that was near a player when a job began, and none that a player was about to reach then, is closed by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -37,8 +37,8 @@ impl SegmentedWorld<OnDisk> {
     /// row. The errors of `visit`.
     ///
     /// [`SegmentError::InTransit`] if a process died while it transferred entities. Once the world was opened for writing, none
-    /// is in transit but one whose row is damaged, until that is quarantined: of that one the error is [`Error::Corrupt`], and
-    /// names the row.
+    /// is in transit but one whose segment is lost, or whose row is damaged, until that is quarantined: the error is
+    /// [`SegmentError::Lost`] then, or [`Error::Corrupt`], which names the row.
     pub fn content_hash<X: From<Error>>(
         dir: impl AsRef<Path>,
         area: Area<'_>,

@@ -100,7 +100,8 @@ impl SegmentsPin {
     /// then, and whether a limit kept others out.
     ///
     /// Opens segments that are closed, and closes others for them, but none with a part of a pinned box: no more than
-    /// [`max_open`](crate::SegmentOptions::max_open) are open. A segment for which there is no room is left out and
+    /// [`max_open`](crate::SegmentOptions::max_open) are open, beside those that are created for what was submitted to them. A
+    /// segment for which there is no room is left out and
     /// [`is_limited`](PinLoad::is_limited) says so. If fewer than `max_bytes` were loaded then, more bytes will not help.
     ///
     /// Each segment is shown what was submitted to it before. Reads each row of the box once; waits until nothing is queued
