@@ -192,15 +192,15 @@ pub(crate) fn dimension_or_default(catalog: &Catalog, wanted: Option<&str>) -> R
     }
 }
 
-/// Finds a dimension by its name, or by the part of it after the colon. One without a name is `#` and its number, as lists
-/// show it.
+/// Finds a dimension by its name, by the part of it after the colon, or by `#` and its number, as lists show one that has no
+/// name there.
 pub(crate) fn find_dimension(catalog: &Catalog, wanted: &str) -> Result<Dimension, Failure> {
     let names = catalog.list(ListKind::Dimensions).names();
     if let Some(found) = catalog.dimension(wanted) {
         return Ok(found);
     }
     let number = wanted.strip_prefix('#').and_then(|number| number.parse().ok());
-    if let Some(number) = number.filter(|number| *number >= names.len() as u64) {
+    if let Some(number) = number {
         return Ok(Dimension::new(number));
     }
     let mut short = (0..).zip(names).filter(|(_, name)| name.identifier() == wanted);
@@ -323,7 +323,8 @@ mod tests {
         assert_eq!(find("game:moon"), Ok(Dimension::new(1)));
         assert_eq!(find("moon"), Ok(Dimension::new(1)));
         assert_eq!(find("#77"), Ok(Dimension::new(77)), "no name has this number");
-        for wanted in ["#1", "#", "#x", "sun"] {
+        assert_eq!(find("#1"), Ok(Dimension::new(1)), "whatever it is called here");
+        for wanted in ["#", "#x", "sun"] {
             let expected =
                 format!("the world has no dimension `{wanted}`; it has `game:overworld`, `game:moon`");
             assert_eq!(find(wanted), Err(expected));

@@ -60,9 +60,10 @@ impl<S: Base> Overlay<S> {
     ///
     /// # Errors
     /// [`Error::Nested`] inside a transaction of the same overlay; if rows of entities cannot be listed, since a chunk would
-    /// lack them; the errors of the engine.
+    /// lack them; the errors of the engine and of [`catalog`](Self::catalog).
     pub fn reset_damaged(&self, dimension: Dimension, area: ChunkBox) -> Result<ResetChunks, Error> {
         let _alone = self.write()?;
+        self.store().catalog()?;
         let (mut done, mut damaged) = (ResetChunks::default(), BTreeMap::new());
         for pos in area.iter() {
             let at = ChunkAt::new(dimension, pos);
@@ -97,12 +98,8 @@ impl<S: Base> Overlay<S> {
             Err(error) if error.kind() == ErrorKind::Damaged => return Ok(Damaged::Chunk),
             row => row?,
         };
-        let decoded = row.map(|row| store.decode_chunk(lease, at, &row)).transpose();
-        match decoded {
-            Err(error) if error.kind() == ErrorKind::Damaged => return Ok(Damaged::Chunk),
-            // The base has changed since, and the change cannot be applied to its chunk. The row is sound.
-            Err(error) if error.kind() == ErrorKind::Conflict => {}
-            decoded => drop(decoded?),
+        if row.is_some_and(|row| store.is_damaged(lease, at, &row)) {
+            return Ok(Damaged::Chunk);
         }
         let ancestor = match store.rows.get(Space::ChunkDelta, &row_key) {
             Err(error) if error.kind() == ErrorKind::Damaged => return Ok(Damaged::Ancestor),
@@ -123,19 +120,25 @@ impl<S: Base> Overlay<S> {
         let range = (Bound::Included(from.as_slice()), Bound::Excluded(to.as_slice()));
         // The caller has the right to write, so the rows stay as they are.
         let rows = LeaseView { store: self.store(), lease, view: self.store().rows.engine() };
-        rows.view.scan(Family::Entity, range, |row_key, row| {
-            // An entity that is damaged itself is in no chunk that is known.
-            if let Ok(id) = key_of::<Entities>(row_key)
-                && let Ok(row) = Entities::decode(&rows, &id, row_key, row)
-                && let Some(entity) = row.here()
-                && let Owner::Chunk(at) = &entity.owner
-                && let Some(owned) = chunks.get_mut(at)
-            {
-                owned.push((id, entity.clone(), row.origin));
+        let failed = rows.view.scan(Family::Entity, range, |row_key, row| {
+            let row = key_of::<Entities>(row_key)
+                .and_then(|id| Ok((id, Entities::decode(&rows, &id, row_key, row)?)));
+            match row {
+                // An entity that is damaged itself is in no chunk that is known.
+                Err(error) if error.kind() == ErrorKind::Damaged => {}
+                Err(error) => return ControlFlow::Break(error),
+                Ok((id, row)) => {
+                    if let Some(entity) = row.here()
+                        && let Owner::Chunk(at) = &entity.owner
+                        && let Some(owned) = chunks.get_mut(at)
+                    {
+                        owned.push((id, entity.clone(), row.origin));
+                    }
+                }
             }
-            ControlFlow::<()>::Continue(())
+            ControlFlow::Continue(())
         })?;
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     /// Gives up the row of a chunk, whose entities are `owned` by the overlay's rows.

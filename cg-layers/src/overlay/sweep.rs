@@ -35,7 +35,7 @@ impl<S: Base> Pool<S> {
     /// are left.
     pub(super) fn sweep(&self, max_rows: usize) -> Result<usize, Error> {
         /// The rows of one commit.
-        const AT_ONCE: usize = 4096;
+        const AT_ONCE: usize = 1 << 16;
         let (mut rows, mut place) = (0, Place::default());
         while rows < max_rows {
             let step = Step { max_rows: AT_ONCE.min(max_rows - rows), max_leases: usize::MAX };

@@ -10,12 +10,12 @@ use cg_format::frame::FrameView;
 use cg_format::key::{self, Family};
 use cg_format::overlay::{OverlayRow, OverlayValue};
 use cg_format::{ChunkAt, ChunkBox, EntityId, Lookup, RecordId, Space};
-use cg_store::Error;
 use cg_store::engine::{ALL_KEYS, Met, Readable, row_in_words, scan_skipping_damage};
 use cg_store::layer::Base;
 use cg_store::layer::kind::{Chunks, Entities, Objects, Properties, Records};
 use cg_store::quarantine::LostChunks;
 use cg_store::verify::{Finding, VerifyDepth, VerifyReport};
+use cg_store::{Error, ErrorKind};
 
 use super::arena::check_next_lease;
 use super::arenas::Arenas;
@@ -105,7 +105,7 @@ impl<S: Base> Verifier<'_, S> {
         };
         let found = self.pool.store.base.find_chunk(at);
         let remedy = match (&found, space) {
-            (Err(_), _) => format!("the base's chunk cannot be read either; mend the base, or {REMEDY}"),
+            (Err(_), _) => format!("the base's chunk cannot be read; mend the base, or {REMEDY}"),
             (_, Space::ChunkDelta) => "`Overlay::reset_damaged` deletes it, and the chunk stays".into(),
             (Ok(found), _) if value_of(found).is_some() => {
                 format!("the base has the chunk, and `Overlay::reset_damaged` shows it; or {REMEDY}")
@@ -213,7 +213,10 @@ impl<S: Base> Verifier<'_, S> {
                 && header.lineage != self.pool.store.rows.word_of(header.version)
             {
                 let what = "it is of another history of the pool: its file was brought from a copy that went on by itself";
-                self.find_row(arena, is_leased, space, row_key, what);
+                match arena {
+                    Some(arena) => self.find_in(arena, space, row_key, what),
+                    None => self.find(space, row_key, format!("{what}; {}", remedy(is_leased))),
+                }
             }
             if let Err(problem) = opened
                 && !(space == Space::WorldMeta && is_reported_by_name(row_key))
@@ -271,7 +274,12 @@ impl<S: Base> Verifier<'_, S> {
             match K::decode(&rows, &key, row_key, row) {
                 Ok(row) => visit(key, row_key, &row),
                 Err(error) => {
-                    self.damaged(arena, K::SPACE, row_key, in_words(&error));
+                    let words = in_words(&error);
+                    if error.kind() == ErrorKind::Damaged {
+                        self.damaged(arena, K::SPACE, row_key, words);
+                    } else {
+                        self.find_in(arena, K::SPACE, row_key, words);
+                    }
                 }
             }
             ControlFlow::Continue(())

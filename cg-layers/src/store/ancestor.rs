@@ -8,6 +8,7 @@ use cg_format::frame::FrameView;
 use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
 use cg_format::{ChunkAt, Space, key};
 use cg_store::Error;
+use cg_store::engine::EngineError;
 use cg_store::error::{ConflictKey, Damage};
 use cg_store::layer::Base;
 
@@ -50,7 +51,12 @@ impl<S: Base> Store<S> {
 
     /// Whether the whole ancestor of this origin is stored.
     pub(super) fn has_whole_ancestor(&self, key: &[u8], origin: Origin) -> Result<bool, Error> {
-        let Some(bytes) = self.rows.engine().get(Space::ChunkDelta, key)? else { return Ok(false) };
+        let bytes = match self.rows.engine().get(Space::ChunkDelta, key) {
+            Ok(Some(bytes)) => bytes,
+            // It is written anew.
+            Ok(None) | Err(EngineError::Corrupt { .. }) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
         let Ok(frame) = FrameView::open(Space::ChunkDelta, key, &bytes) else { return Ok(false) };
         let stored = OverlayRow::decode(frame.payload());
         Ok(stored.is_ok_and(|row| row.origin == origin && matches!(row.value, OverlayValue::Here(_))))

@@ -8,11 +8,11 @@ use cg_format::delta::Delta;
 use cg_format::frame::{FrameHeader, FrameView};
 use cg_format::overlay::{Origin, OverlayRow, OverlayValue};
 use cg_format::{ChunkAt, Lookup, SchemaView, Space, Tier, key};
-use cg_store::Error;
 use cg_store::engine::CommitSeq;
 use cg_store::error::{ConflictKey, Damage};
 use cg_store::layer::{Base, Found, decode, origin_of, worth_a_delta};
 use cg_store::view::StoredChunk;
+use cg_store::{Error, ErrorKind};
 
 use super::error::OverlayError;
 use super::row::Row;
@@ -47,7 +47,7 @@ impl<S: Base> Store<S> {
     }
 
     /// Decodes a chunk's row.
-    pub(crate) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
+    pub(super) fn decode_chunk(&self, lease: u64, at: ChunkAt, row: &[u8]) -> Result<Row<Arc<Chunk>>, Error> {
         let key = &key::overlay_chunk(lease, at);
         let damaged =
             |problem| Damage::of_row(Space::ChunkL0, key, ConflictKey::Chunk(at).to_string(), problem);
@@ -68,6 +68,21 @@ impl<S: Base> Store<S> {
             OverlayValue::Deleted => (Lookup::Tombstone, None),
         };
         Ok(Row { value, version: header.version, origin: row.origin, over })
+    }
+
+    /// Whether a chunk's row is damaged, whatever the base has.
+    pub(crate) fn is_damaged(&self, lease: u64, at: ChunkAt, row: &[u8]) -> bool {
+        let key = &key::overlay_chunk(lease, at);
+        let Ok(frame) = FrameView::open(Space::ChunkL0, key, row) else { return true };
+        match OverlayRow::decode(frame.payload()).map(|row| row.value) {
+            Ok(OverlayValue::Here(value)) => {
+                let decoded = self.decode_value(at, &frame.header(), value, key);
+                decoded.is_err_and(|error| error.kind() == ErrorKind::Damaged)
+            }
+            Ok(OverlayValue::Changed(value)) => Delta::decode(value).is_err(),
+            Ok(OverlayValue::Deleted) => false,
+            Err(_) => true,
+        }
     }
 
     pub(super) fn decode_value(

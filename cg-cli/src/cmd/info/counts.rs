@@ -74,12 +74,12 @@ impl Counts {
             if let (Some(segment), Some(all)) = (segment, &mut counts.segments) {
                 *all.entry(segment.dimension).or_default() += 1;
             }
-            match world {
-                Ok(world) => counts.add(world)?,
-                Err(error) => {
-                    let (world, why) = (directory_of(segment), error.to_string());
+            match world.map_err(Failure::from).and_then(|world| counts.add(world)) {
+                Err(failure) if segment.is_some() => {
+                    let (world, why) = (directory_of(segment), failure.to_string());
                     counts.left_out.push(LeftOut { world, why });
                 }
+                added => added?,
             }
             progress.inc(1);
             Ok::<_, Failure>(())
@@ -88,11 +88,13 @@ impl Counts {
         counted.map(|()| counts)
     }
 
-    /// Adds what one world holds.
+    /// Adds what one world holds, all of it or nothing.
     fn add(&mut self, world: &World) -> Result<(), Failure> {
-        self.add_census(&world.tiers().census()?);
-        self.add_imported(ImportedObjects::count(world)?);
-        for saved in world.snapshots().list()? {
+        let (census, imported) = (world.tiers().census()?, ImportedObjects::count(world)?);
+        let (snapshots, rows) = (world.snapshots().list()?, world.quarantine().list()?);
+        self.add_census(&census);
+        self.add_imported(imported);
+        for saved in snapshots {
             match saved {
                 Ok(saved) => {
                     self.snapshots.count += 1;
@@ -101,7 +103,6 @@ impl Counts {
                 Err(_) => self.snapshots.unreadable += 1,
             }
         }
-        let rows = world.quarantine().list()?;
         self.quarantined.count += rows.len() as u64;
         self.quarantined.bytes += rows.iter().map(|row| row.bytes.len() as u64).sum::<u64>();
         Ok(())

@@ -4,10 +4,11 @@ use std::fmt;
 
 use cg_format::ChunkBox;
 use cg_layers::{Arenas, Base, ResetChunks, SegmentOptions, SegmentedWorld};
+use cg_store::World;
 use serde::Serialize;
 
 use super::{INSTEAD, LayersArg};
-use crate::args::{BoxArg, DimensionArg, WorldArg, YesArg, chunk_pos, options};
+use crate::args::{BoxArg, DimensionArg, WrittenWorldArg, YesArg, chunk_pos};
 use crate::cmd::quarantine::refuse_large;
 use crate::output::{Failure, Outcome, Output, counted};
 
@@ -21,7 +22,7 @@ use crate::output::{Failure, Outcome, Output, counted};
 #[group(id = "damaged", required = true, multiple = false, args = ["corners", "chunk"])]
 pub(crate) struct Args {
     #[command(flatten)]
-    layers: LayersArg<WorldArg>,
+    layers: LayersArg<WrittenWorldArg>,
     #[command(flatten)]
     dimension: DimensionArg,
     #[command(flatten)]
@@ -52,12 +53,14 @@ pub(crate) fn run(args: &Args, out: &Output) -> Result<Outcome, Failure> {
     };
     refuse_large(&area)?;
     args.yes.confirm(&format!("what arena {arena} changed in the damaged chunks would be lost"))?;
+    let options = world.options();
     let Some(dir) = world.place().segmented() else {
-        let base = world.open(out)?;
-        let opened = world.when_free(out, || Arenas::open(arenas, base.clone(), &options()))?;
+        let open = || world.place().open_read_only(World::builder().options(&options));
+        let base = world.when_free(out, open)?;
+        let opened = world.when_free(out, || Arenas::open(arenas, base.clone(), &options))?;
         return reset_in(args, &opened, area, out);
     };
-    let options = SegmentOptions { world: options(), ..SegmentOptions::default() };
+    let options = SegmentOptions { world: options, ..SegmentOptions::default() };
     let base = world.when_free(out, || SegmentedWorld::open(dir, &[], &options))?;
     let opened = world.when_free(out, || Arenas::open(arenas, base.clone(), &options.world))?;
     let outcome = reset_in(args, &opened, area, out)?;

@@ -97,17 +97,19 @@ fn of_segmented(args: &Args, dir: &Path, out: &Output) -> Result<Report, Failure
         if let (Some(_), Some(count)) = (segment, &mut report.segments) {
             *count += 1;
         }
-        match world {
-            Ok(world) => {
-                if is_older(&world.catalog(), &root.catalog()) {
-                    report.older.push(name.clone());
-                }
-                report.add(name, check(world, out)?);
+        let checked = world.map_err(Failure::from).and_then(|world| {
+            let found = check(world, out)?;
+            if is_older(&world.catalog(), &root.catalog()) {
+                report.older.push(name.clone());
             }
-            Err(error) => {
+            Ok(found)
+        });
+        match checked {
+            Err(failure) if segment.is_some() => {
                 report.ok = false;
-                report.unread.push(Unread { world: name, why: error.to_string() });
+                report.unread.push(Unread { world: name, why: failure.to_string() });
             }
+            checked => report.add(name, checked?),
         }
         Ok::<_, Failure>(())
     })?;

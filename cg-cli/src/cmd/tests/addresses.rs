@@ -28,7 +28,7 @@ const LOSS: &str = "a database is recovered by its own means; a host that goes o
 const ID: &str = "00000000-0000-0000-0000-000000000001";
 
 /// Every command with arguments, where `W` is the address.
-const ALL: [(&str, &str, Stance); 48] = [
+const ALL: [(&str, &str, Stance); 49] = [
     ("accept-loss", "W", Refuses(LOSS)),
     ("archive", "W file", Works),
     ("checkpoint", "W dir", Refuses("use `cg copy`")),
@@ -50,6 +50,7 @@ const ALL: [(&str, &str, Stance); 48] = [
     ("opacity rebuild", "W", Works),
     ("overlay diff", "W dir", Refuses(ARENAS)),
     ("overlay merge", "W dir", Refuses(ARENAS)),
+    ("overlay reset-damaged", "W dir --chunk 0 0 0", Refuses(ARENAS)),
     ("overlay salvage", "dir", NoWorld),
     ("pack", "W file", Works),
     ("prune", "W --outside-radius 1", Works),

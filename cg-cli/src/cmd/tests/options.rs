@@ -17,11 +17,12 @@ enum Several {
     OneBox,
 }
 
-const SEVERAL: [(&str, &str, Several); 21] = [
+const SEVERAL: [(&str, &str, Several); 22] = [
     ("compact", "box", Several::Union),
     ("export", "box", Several::Union),
     ("hash", "box", Several::Union),
     ("map", "box", Several::Union),
+    ("overlay reset-damaged", "box", Several::OneBox),
     ("pack", "box", Several::OneBox),
     ("unpack", "box", Several::OneBox),
     ("pack", "objects", Several::Union),

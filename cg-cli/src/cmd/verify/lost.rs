@@ -79,7 +79,8 @@ impl Lost {
         let dimension = name_of(catalog, ListKind::Dimensions, dimension.get());
         let area = corners(bounds);
         let world = quoted(&world.to_string());
-        let command = format!("cg quarantine add {world} --dimension {dimension} --box {area} --yes");
+        let command =
+            format!("cg quarantine add {world} --dimension {} --box {area} --yes", quoted(&dimension));
         let has_some = |info: &SnapshotInfo| {
             let here = catalog.dimension(info.dimension.as_str());
             here.is_some_and(|here| Region::new(here, info.region.area()).meets(&bad))

@@ -26,7 +26,8 @@ impl Scene {
         let ids = Ids::register(&base);
         save(&base, (0..4).map(|x| (ids.at(x, 0, 0), marked(&base, &ids, x as u16))));
         put_cow(&base, ids.cow_in(ids.at(0, 0, 0)));
-        let arenas = Arenas::over(above.clone(), base.clone(), &options()).expect("a base");
+        let with_deltas = WorldOptions { deltas: true, ..options() };
+        let arenas = Arenas::over(above.clone(), base.clone(), &with_deltas).expect("a base");
         let arena = arenas.lease("ada", GameTick::new(1)).expect("leases");
         let written = arena.transaction(|tx| {
             write(tx, &ids, &base);
@@ -158,7 +159,7 @@ fn a_chunk_stays_damaged_where_the_base_is_damaged_too() {
         let begin = format!("arena 0: {} is damaged (ChunkL0 row ", scene.at(x));
         assert!(found.starts_with(&begin) && found.ends_with(end), "{found}");
     };
-    let none = "; the base's chunk cannot be read either; mend the base, or reset or release the arena";
+    let none = "; the base's chunk cannot be read; mend the base, or reset or release the arena";
     is_at(&found[0], 1, none);
     let there =
         "; the base has the chunk, and `Overlay::reset_damaged` shows it; or reset or release the arena";
@@ -204,4 +205,38 @@ fn nothing_is_given_up_where_entities_cannot_be_listed() {
     assert_eq!(error.kind(), cg_store::ErrorKind::Damaged);
     let nested = arena.transaction(|_| scene.reset(&arena));
     assert!(matches!(nested, Err(Error::Nested)), "{nested:?}");
+}
+
+/// The row of a change is sound, whatever became of the chunk below: it is a conflict of a merge, or damage of the base.
+#[test]
+fn a_sound_change_over_a_chunk_that_is_gone_or_damaged_is_left_alone() {
+    let scene = Scene::new(|tx, ids, base| {
+        for x in [1, 2] {
+            tx.set_block(ids.overworld, ids.at(x, 0, 0).pos.min_block(), ids.glass).expect("it is there");
+        }
+        tx.save(ids.at(3, 0, 0), filled(base, ids.glass));
+    });
+    scene.damage(3);
+    let base = World::builder().options(&options()).over(scene.below.clone()).expect("opens");
+    base.transaction(|tx| {
+        tx.delete(scene.at(1));
+        Ok::<_, Error>(())
+    })
+    .expect("deletes");
+    base.close().expect("closes");
+    drop(base);
+    scene.below.overwrite(Space::ChunkL0, key::chunk(scene.at(2)));
+    let arena = scene.open();
+    let found = arena.arenas().verify(VerifyDepth::Full, |_| {}).expect("the engine works").findings;
+    let lost: Vec<_> = found.iter().map(|finding| finding.lost.map(|lost| lost.bounds.min().x())).collect();
+    assert_eq!(lost, [None, None, Some(3)], "{found:#?}");
+    assert!(found[0].what.contains("base") && found[0].what.ends_with("; reset or release the arena"));
+    assert_eq!(counts(scene.reset(&arena).expect("resets")), [1, 0, 0, 0]);
+    let arena = scene.open();
+    assert_eq!(arena.load(scene.at(3)).expect("loads"), arena.base().load(scene.at(3)).expect("loads"));
+    let gone = arena.load(scene.at(1)).expect_err("the base has no such chunk");
+    assert!(
+        matches!(gone.layer(), Some(cg_layers::OverlayError::BaseChanged { .. })),
+        "the change is still there: {gone}"
+    );
 }

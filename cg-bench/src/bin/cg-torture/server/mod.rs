@@ -62,6 +62,9 @@ struct Server {
     reader: JoinHandle<()>,
 }
 
+/// At most so many kills more, where a machine is too busy for the servers to move a chunk between tiers before.
+const MORE_KILLS: u64 = 20;
+
 /// Kills both servers so often, then one that writes items in two batches.
 pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
     let dir = tempfile::tempdir()?;
@@ -70,8 +73,12 @@ pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
     for (side, _) in &tallies {
         create(*side, &dir.path().join(side.word()), seed, size)?;
     }
-    let mut laid = 0;
-    for kill in 0..kills {
+    let (mut laid, mut done) = (0, 0);
+    for kill in 0..kills + MORE_KILLS {
+        if kill >= kills && tallies.iter().all(|(_, tally)| tally.moved > 0) {
+            break;
+        }
+        done = kill + 1;
         let life = Duration::from_millis(size.life_ms / 2 + rng.below(size.life_ms));
         let mut servers = Vec::new();
         for (side, tally) in &tallies {
@@ -84,7 +91,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
         }
         for ((side, tally), server) in tallies.iter_mut().zip(servers) {
             server.end(tally)?;
-            let is_last = kill + 1 == kills;
+            let is_last = kill + 1 >= kills;
             laid = judge(
                 *side,
                 &dir.path().join(side.word()),
@@ -98,7 +105,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
     println!(
         "server: seed {seed}, {} in each of two worlds, {}",
         plural(size.players.into(), "player"),
-        plural(kills, "kill")
+        plural(done, "kill")
     );
     println!(
         "server: every item and player is there once; at the end {} lay about, or in chests and vaults",
