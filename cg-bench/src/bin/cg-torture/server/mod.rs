@@ -62,7 +62,7 @@ struct Server {
     reader: JoinHandle<()>,
 }
 
-/// At most so many kills more, where a machine is too busy for the servers to move a chunk between tiers before.
+/// The most kills beyond those asked for, where a machine is too busy for the servers to move a chunk between tiers before.
 const MORE_KILLS: u64 = 20;
 
 /// Kills both servers so often, then one that writes items in two batches.
