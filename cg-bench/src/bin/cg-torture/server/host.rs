@@ -16,8 +16,8 @@ use crate::failure::Failure;
 use crate::rng::Rng;
 
 const TICK: Duration = Duration::from_millis(50);
-/// The time of a tick that maintenance may take.
-const BUDGET: Duration = Duration::from_millis(1);
+/// The time of a tick that maintenance may take. A build without optimisation takes several times as long for the same.
+const BUDGET: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5 } else { 1 });
 
 /// What the process is to do.
 #[derive(Debug, clap::Args)]
