@@ -262,8 +262,8 @@ impl<S: Base> Arenas<S> {
 
     /// Deletes at most `max_rows` rows of expired leases. Returns how many; fewer than `max_rows` if none are left.
     ///
-    /// Costs a seek for each lease that has rows, one delete for each row, and one commit for each 65,536. Call it when there is time, as in a
-    /// tick; no call waits for it. Rows that the engine cannot read stay, and are counted in
+    /// Costs a seek for each lease that has rows, one delete for each row, and one commit for each 65,536. Call it when there
+    /// is time, as in a tick; no call waits for it. Rows that the engine cannot read stay, and are counted in
     /// [`OverlayStats::damage_met`].
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub struct ResetChunks {
     pub chunks: u64,
     /// The number of their entities that are detached, because the base has no chunk there.
     pub detached_entities: u64,
-    /// The number of other chunks, of which a damaged copy of the base's chunk was deleted. They stay as they are; a merge
+    /// The number of sound chunks whose damaged copy of the base's chunk was deleted. The chunks stay as they are. A merge
     /// compares them as a whole.
     pub ancestors: u64,
     /// The number of damaged chunks that stay so, because the base's chunk is damaged too.

@@ -98,7 +98,10 @@ impl fmt::Display for ResetReport {
         }
         if ancestors > 0 {
             let stay = counted(ancestors, "sound chunk");
-            writeln!(f, "{stay} lost a damaged copy of the world's chunk, and is merged as a whole")?;
+            writeln!(
+                f,
+                "{stay} left without a damaged copy of the world's chunk, which merges compare with"
+            )?;
         }
         if left > 0 {
             let chunks = counted(left, "chunk");

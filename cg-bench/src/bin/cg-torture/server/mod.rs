@@ -62,9 +62,6 @@ struct Server {
     reader: JoinHandle<()>,
 }
 
-/// The most kills beyond those asked for, where a machine is too busy for the servers to move a chunk between tiers before.
-const MORE_KILLS: u64 = 20;
-
 /// Kills both servers so often, then one that writes items in two batches.
 pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
     let dir = tempfile::tempdir()?;
@@ -73,12 +70,8 @@ pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
     for (side, _) in &tallies {
         create(*side, &dir.path().join(side.word()), seed, size)?;
     }
-    let (mut laid, mut done) = (0, 0);
-    for kill in 0..kills + MORE_KILLS {
-        if kill >= kills && tallies.iter().all(|(_, tally)| tally.moved > 0) {
-            break;
-        }
-        done = kill + 1;
+    let mut laid = 0;
+    for kill in 0..kills {
         let life = Duration::from_millis(size.life_ms / 2 + rng.below(size.life_ms));
         let mut servers = Vec::new();
         for (side, tally) in &tallies {
@@ -91,7 +84,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
         }
         for ((side, tally), server) in tallies.iter_mut().zip(servers) {
             server.end(tally)?;
-            let is_last = kill + 1 >= kills;
+            let is_last = kill + 1 == kills;
             laid = judge(
                 *side,
                 &dir.path().join(side.word()),
@@ -105,7 +98,7 @@ pub(crate) fn run(seed: u64, kills: u64, size: Size) -> Result<(), Failure> {
     println!(
         "server: seed {seed}, {} in each of two worlds, {}",
         plural(size.players.into(), "player"),
-        plural(done, "kill")
+        plural(kills, "kill")
     );
     println!(
         "server: every item and player is there once; at the end {} lay about, or in chests and vaults",
